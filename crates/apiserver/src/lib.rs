@@ -1,0 +1,1 @@
+//! The API server: requests in, answers out, and the controllers that run inside it.

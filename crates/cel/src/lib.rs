@@ -1,0 +1,4 @@
+//! The Common Expression Language as Kubernetes 1.33 uses it (cel-go 0.23): parse, check, estimate cost, run.
+
+pub mod ast;
+pub mod operators;

@@ -1,0 +1,1 @@
+//! Field ownership: field sets, typed merge, managers; what server-side apply is.

@@ -1,0 +1,1 @@
+//! The catalogue of built-in kinds: names, scope, schema, list keys, defaults, checks, table columns.

@@ -1,0 +1,1 @@
+//! Structural schemas of CustomResourceDefinitions: check, prune, default, validate, ratchet.
