@@ -1,0 +1,545 @@
+//! JSON, read and written as the API server's Go libraries do it.
+//!
+//! Reading keeps integers apart from floats, lets the last of repeated keys win, replaces broken UTF-8 by U+FFFD and
+//! words its errors as Go's `encoding/json` does. [`parse_strict`] also tells which keys were repeated.
+
+use crate::{Map, Value, go};
+use compact_str::CompactString;
+use std::fmt;
+
+/// How deep arrays and objects may nest. (Go allows 10,000; no schema describes such an object.)
+pub const MAX_DEPTH: usize = 1000;
+
+/// Why a text is not JSON, in Go's words, and where: the offset in bytes that was read last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    message: String,
+    /// The offset in bytes at which reading stopped.
+    pub offset: usize,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Reads one JSON value; only white space may follow it.
+pub fn parse(text: &[u8]) -> Result<Value, Error> {
+    Reader::new(text, false).document().map(|(value, _)| value)
+}
+
+/// Like [`parse`], and beside the value the path of each repeated key (`spec.list[0].name`), in the order of the
+/// text, each path once.
+pub fn parse_strict(text: &[u8]) -> Result<(Value, Vec<String>), Error> {
+    Reader::new(text, true).document()
+}
+
+struct Reader<'t> {
+    text: &'t [u8],
+    at: usize,
+    depth: usize,
+    /// The path to the object being read; kept only when repeated keys are asked for.
+    path: Option<Vec<Step>>,
+    /// Offset of the second key and path of each repetition.
+    repeated: Vec<(usize, String)>,
+}
+
+enum Step {
+    Key(CompactString),
+    Index(usize),
+}
+
+impl<'t> Reader<'t> {
+    fn new(text: &'t [u8], strict: bool) -> Self {
+        Reader { text, at: 0, depth: 0, path: strict.then(Vec::new), repeated: Vec::new() }
+    }
+
+    fn document(mut self) -> Result<(Value, Vec<String>), Error> {
+        let value = self.value()?;
+        self.skip_space();
+        if self.at < self.text.len() {
+            return Err(self.unexpected("after top-level value"));
+        }
+        self.repeated.sort();
+        let mut paths: Vec<String> = Vec::new();
+        for (_, path) in self.repeated {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        Ok((value, paths))
+    }
+
+    fn value(&mut self) -> Result<Value, Error> {
+        self.skip_space();
+        match self.text.get(self.at) {
+            None => Err(self.end()),
+            Some(b'{') => self.object(),
+            Some(b'[') => self.array(),
+            Some(b'"') => self.string().map(Value::String),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true", Value::Bool(true)),
+            Some(b'f') => self.word("false", Value::Bool(false)),
+            Some(b'n') => self.word("null", Value::Null),
+            Some(_) => Err(self.unexpected("looking for beginning of value")),
+        }
+    }
+
+    fn object(&mut self) -> Result<Value, Error> {
+        self.enter()?;
+        let mut members: Vec<(CompactString, Value)> = Vec::new();
+        let mut offsets: Vec<usize> = Vec::new();
+        let mut sorted = true;
+        self.skip_space();
+        if self.text.get(self.at) == Some(&b'}') {
+            self.leave();
+            return Ok(Value::Object(Map::new()));
+        }
+        loop {
+            self.skip_space();
+            let start = self.at;
+            match self.text.get(self.at) {
+                None => return Err(self.end()),
+                Some(b'"') => {}
+                Some(_) => return Err(self.unexpected("looking for beginning of object key string")),
+            }
+            let key = self.string()?;
+            self.skip_space();
+            match self.text.get(self.at) {
+                None => return Err(self.end()),
+                Some(b':') => self.at += 1,
+                Some(_) => return Err(self.unexpected("after object key")),
+            }
+            if let Some(path) = &mut self.path {
+                path.push(Step::Key(key.clone()));
+                offsets.push(start);
+            }
+            let value = self.value()?;
+            if let Some(path) = &mut self.path {
+                path.pop();
+            }
+            sorted = sorted && members.last().is_none_or(|(last, _)| *last < key);
+            members.push((key, value));
+            self.skip_space();
+            match self.text.get(self.at) {
+                None => return Err(self.end()),
+                Some(b',') => self.at += 1,
+                Some(b'}') => break,
+                Some(_) => return Err(self.unexpected("after object key:value pair")),
+            }
+        }
+        self.leave();
+        members.shrink_to_fit();
+        if sorted {
+            return Ok(Value::Object(Map::from_sorted(members)));
+        }
+        if self.path.is_some() {
+            self.note_repetitions(&members, &offsets);
+        }
+        Ok(Value::Object(members.into_iter().collect()))
+    }
+
+    fn note_repetitions(&mut self, members: &[(CompactString, Value)], offsets: &[usize]) {
+        let mut order: Vec<usize> = (0..members.len()).collect();
+        order.sort_by(|a, b| members[*a].0.cmp(&members[*b].0).then(a.cmp(b)));
+        for pair in order.windows(2) {
+            if members[pair[0]].0 == members[pair[1]].0 {
+                let path = self.path_of(&members[pair[1]].0);
+                self.repeated.push((offsets[pair[1]], path));
+            }
+        }
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        let mut out = String::new();
+        for step in self.path.iter().flatten() {
+            match step {
+                Step::Key(k) => {
+                    if !out.is_empty() {
+                        out.push('.');
+                    }
+                    out.push_str(k);
+                }
+                Step::Index(i) => out.push_str(&format!("[{i}]")),
+            }
+        }
+        if !out.is_empty() {
+            out.push('.');
+        }
+        out.push_str(key);
+        out
+    }
+
+    fn array(&mut self) -> Result<Value, Error> {
+        self.enter()?;
+        let mut items = Vec::new();
+        self.skip_space();
+        if self.text.get(self.at) == Some(&b']') {
+            self.leave();
+            return Ok(Value::Array(items));
+        }
+        loop {
+            if let Some(path) = &mut self.path {
+                path.push(Step::Index(items.len()));
+            }
+            items.push(self.value()?);
+            if let Some(path) = &mut self.path {
+                path.pop();
+            }
+            self.skip_space();
+            match self.text.get(self.at) {
+                None => return Err(self.end()),
+                Some(b',') => self.at += 1,
+                Some(b']') => break,
+                Some(_) => return Err(self.unexpected("after array element")),
+            }
+        }
+        self.leave();
+        items.shrink_to_fit();
+        Ok(Value::Array(items))
+    }
+
+    fn enter(&mut self) -> Result<(), Error> {
+        self.at += 1;
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(self.error("exceeded max depth".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        self.at += 1;
+        self.depth -= 1;
+    }
+
+    fn string(&mut self) -> Result<CompactString, Error> {
+        self.at += 1;
+        let start = self.at;
+        // Most strings have no escapes: find the end first and take the bytes as they are.
+        let rest = &self.text[start..];
+        let stop = rest.iter().position(|b| matches!(b, b'"' | b'\\') || *b < 0x20);
+        match stop {
+            Some(n) if rest[n] == b'"' => {
+                self.at = start + n + 1;
+                Ok(CompactString::from_utf8_lossy(&rest[..n]))
+            }
+            _ => self.string_with_escapes(start),
+        }
+    }
+
+    fn string_with_escapes(&mut self, start: usize) -> Result<CompactString, Error> {
+        let mut bytes = Vec::new();
+        self.at = start;
+        loop {
+            let Some(&b) = self.text.get(self.at) else { return Err(self.end()) };
+            match b {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(CompactString::from_utf8_lossy(&bytes));
+                }
+                b'\\' => {
+                    self.at += 1;
+                    self.escape(&mut bytes)?;
+                }
+                0..0x20 => return Err(self.unexpected("in string literal")),
+                _ => {
+                    bytes.push(b);
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        let Some(&b) = self.text.get(self.at) else { return Err(self.end()) };
+        let plain = match b {
+            b'"' | b'\\' | b'/' => b,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                self.at += 1;
+                let unit = self.hex4()?;
+                let c = self.code_point(unit);
+                bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                return Ok(());
+            }
+            _ => return Err(self.unexpected("in string escape code")),
+        };
+        bytes.push(plain);
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Joins a surrogate pair; a surrogate alone becomes U+FFFD, as in Go.
+    fn code_point(&mut self, unit: u32) -> char {
+        if (0xd800..0xdc00).contains(&unit) && self.text[self.at..].starts_with(b"\\u") {
+            let before = self.at;
+            self.at += 2;
+            if let Ok(low @ 0xdc00..0xe000) = self.hex4() {
+                return char::from_u32(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00)).unwrap_or('\u{fffd}');
+            }
+            self.at = before;
+        }
+        char::from_u32(unit).unwrap_or('\u{fffd}')
+    }
+
+    fn hex4(&mut self) -> Result<u32, Error> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let Some(&b) = self.text.get(self.at) else { return Err(self.end()) };
+            let Some(digit) = (b as char).to_digit(16) else {
+                return Err(self.unexpected("in \\u hexadecimal character escape"));
+            };
+            unit = unit * 16 + digit;
+            self.at += 1;
+        }
+        Ok(unit)
+    }
+
+    fn number(&mut self) -> Result<Value, Error> {
+        let start = self.at;
+        let mut float = false;
+        if self.text[self.at] == b'-' {
+            self.at += 1;
+        }
+        match self.text.get(self.at) {
+            None => return Err(self.end()),
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits(),
+            Some(_) => return Err(self.unexpected("in numeric literal")),
+        }
+        if self.text.get(self.at) == Some(&b'.') {
+            float = true;
+            self.at += 1;
+            self.some_digits("after decimal point in numeric literal")?;
+        }
+        if let Some(b'e' | b'E') = self.text.get(self.at) {
+            float = true;
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.text.get(self.at) {
+                self.at += 1;
+            }
+            self.some_digits("in exponent of numeric literal")?;
+        }
+        let text = std::str::from_utf8(&self.text[start..self.at]).unwrap_or_default();
+        if !float && let Ok(i) = text.parse::<i64>() {
+            return Ok(Value::Int(i));
+        }
+        match text.parse::<f64>() {
+            Ok(f) if f.is_finite() => Ok(Value::Float(f)),
+            _ => Err(self.error(format!("json: cannot unmarshal number {text} into Go value of type float64"))),
+        }
+    }
+
+    fn digits(&mut self) {
+        while let Some(b'0'..=b'9') = self.text.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    fn some_digits(&mut self, place: &str) -> Result<(), Error> {
+        match self.text.get(self.at) {
+            None => Err(self.end()),
+            Some(b'0'..=b'9') => {
+                self.digits();
+                Ok(())
+            }
+            Some(_) => Err(self.unexpected(place)),
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, Error> {
+        for expected in word.bytes() {
+            match self.text.get(self.at) {
+                None => return Err(self.end()),
+                Some(&b) if b == expected => self.at += 1,
+                Some(_) => {
+                    let expected = go::quote_char(expected as char);
+                    return Err(self.unexpected(&format!("in literal {word} (expecting {expected})")));
+                }
+            }
+        }
+        Ok(value)
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.text.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    fn unexpected(&self, place: &str) -> Error {
+        let c = self.text.get(self.at).map_or('\u{fffd}', |b| *b as char);
+        let c = match c {
+            '"' => "'\"'".to_owned(),
+            c => go::quote_char(c),
+        };
+        self.error(format!("invalid character {c} {place}"))
+    }
+
+    fn end(&self) -> Error {
+        self.error("unexpected end of JSON input".to_owned())
+    }
+
+    fn error(&self, message: String) -> Error {
+        Error { message, offset: self.at }
+    }
+}
+
+/// The JSON text of a value: no spaces, keys sorted, `<`, `>`, `&` escaped as Go's encoder does.
+pub fn to_string(value: &Value) -> String {
+    let mut out = String::new();
+    write(&mut out, value);
+    out
+}
+
+/// [`to_string`] as bytes.
+pub fn to_vec(value: &Value) -> Vec<u8> {
+    to_string(value).into_bytes()
+}
+
+/// Appends the JSON text of a value.
+pub fn write(out: &mut String, value: &Value) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(true) => out.push_str("true"),
+        Value::Bool(false) => out.push_str("false"),
+        Value::Int(i) => {
+            let _ = fmt::Write::write_fmt(out, format_args!("{i}"));
+        }
+        Value::Float(f) => out.push_str(&go::json_float(*f)),
+        Value::String(s) => write_string(out, s),
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => {
+            out.push('{');
+            for (i, (k, v)) in members.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write_string(out, k);
+                out.push(':');
+                write(out, v);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// Appends a string as a JSON literal.
+pub fn write_string(out: &mut String, s: &str) {
+    out.push('"');
+    let mut clean = 0;
+    for (i, b) in s.bytes().enumerate() {
+        let escape: &str = match b {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            8 => "\\b",
+            12 => "\\f",
+            b'<' => "\\u003c",
+            b'>' => "\\u003e",
+            b'&' => "\\u0026",
+            0xe2 if s[i..].starts_with('\u{2028}') => "\\u2028",
+            0xe2 if s[i..].starts_with('\u{2029}') => "\\u2029",
+            0..0x20 => {
+                out.push_str(&s[clean..i]);
+                let _ = fmt::Write::write_fmt(out, format_args!("\\u{b:04x}"));
+                clean = i + 1;
+                continue;
+            }
+            _ => continue,
+        };
+        out.push_str(&s[clean..i]);
+        out.push_str(escape);
+        clean = i + if b == 0xe2 { 3 } else { 1 };
+    }
+    out.push_str(&s[clean..]);
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_read_back_as_written() {
+        let text = r#"{"a":[1,-2.5,1e+21,"x\ny",true,null],"b":{"":{}}}"#;
+        assert_eq!(to_string(&parse(text.as_bytes()).unwrap()), text);
+    }
+
+    #[test]
+    fn numbers_are_ints_where_they_fit() {
+        for (text, value) in [
+            ("1", Value::Int(1)),
+            ("-0", Value::Int(0)),
+            ("1.0", Value::Float(1.0)),
+            ("1e3", Value::Float(1000.0)),
+            ("9223372036854775807", Value::Int(i64::MAX)),
+            ("9223372036854775808", Value::Float(9223372036854775808.0)),
+        ] {
+            assert_eq!(parse(text.as_bytes()).unwrap(), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_are_worded_as_in_go() {
+        for (text, message) in [
+            ("", "unexpected end of JSON input"),
+            ("{", "unexpected end of JSON input"),
+            ("{\"a\":1", "unexpected end of JSON input"),
+            ("x", "invalid character 'x' looking for beginning of value"),
+            ("{a", "invalid character 'a' looking for beginning of object key string"),
+            ("{\"a\" 1}", "invalid character '1' after object key"),
+            ("{\"a\":1 2}", "invalid character '2' after object key:value pair"),
+            ("[1 2]", "invalid character '2' after array element"),
+            ("1 2", "invalid character '2' after top-level value"),
+            ("trux", "invalid character 'x' in literal true (expecting 'e')"),
+            ("\"\n\"", "invalid character '\\n' in string literal"),
+            ("\"\\x\"", "invalid character 'x' in string escape code"),
+            ("\"\\u00g0\"", "invalid character 'g' in \\u hexadecimal character escape"),
+            ("01", "invalid character '1' after top-level value"),
+            ("1.x", "invalid character 'x' after decimal point in numeric literal"),
+            ("1e400", "json: cannot unmarshal number 1e400 into Go value of type float64"),
+        ] {
+            assert_eq!(parse(text.as_bytes()).unwrap_err().to_string(), message, "{text}");
+        }
+        assert_eq!(parse("[".repeat(2000).as_bytes()).unwrap_err().to_string(), "exceeded max depth");
+    }
+
+    #[test]
+    fn repeated_keys_are_told_with_their_paths() {
+        let (value, repeated) =
+            parse_strict(br#"{"b":{"x":1,"x":2,"x":3},"a":[{"y":1,"y":2}],"b2":1,"b2":2}"#).unwrap();
+        assert_eq!(to_string(&value), r#"{"a":[{"y":2}],"b":{"x":3},"b2":2}"#);
+        assert_eq!(repeated, ["b.x", "a[0].y", "b2"]);
+    }
+
+    #[test]
+    fn broken_text_becomes_the_replacement_character() {
+        assert_eq!(parse(b"\"a\xff\"").unwrap(), Value::from("a\u{fffd}"));
+        assert_eq!(parse(br#""\ud83d\ude00\ud800""#).unwrap(), Value::from("\u{1f600}\u{fffd}"));
+    }
+
+    #[test]
+    fn markup_characters_are_escaped() {
+        assert_eq!(to_string(&Value::from("<&>\u{2028}\u{1}")), r#""\u003c\u0026\u003e\u2028\u0001""#);
+    }
+}
