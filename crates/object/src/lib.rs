@@ -6,6 +6,9 @@
 //! * [`json`]: reading with Go's error texts and duplicate detection, writing as Go writes;
 //! * [`go`]: Go's ways to print a value (`%v`, `%#v`, `strconv.Quote`), which error messages carry;
 //! * [`field`]: paths and [`field::FieldError`], the one type of error about a part of an object;
+//! * [`yaml`]: reading YAML 1.1 as Go programs do;
+//! * [`metadata`], [`names`]: the rules that hold for every kind;
+//! * [`selector`]: label and field selectors;
 //! * [`status`]: the `Status` that answers a failed request.
 //!
 //! ```
@@ -20,8 +23,12 @@
 pub mod field;
 pub mod go;
 pub mod json;
+pub mod metadata;
+pub mod names;
+pub mod selector;
 pub mod status;
 mod value;
+pub mod yaml;
 
 pub use status::Status;
 pub use value::{Map, Value};

@@ -1,0 +1,516 @@
+//! YAML, read as the API server reads it: YAML 1.1 scalars (`yes` is true, `0777` is octal), merge keys, errors in the
+//! words of Go's yaml package, and then everything as JSON would have it (`1.0` is the integer 1).
+
+use crate::{Map, Value, go, json};
+use compact_str::CompactString;
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use std::collections::BTreeMap;
+
+/// How many values the aliases of a document may add. Beyond that it is a bomb.
+const MAX_ALIASED: usize = 100_000;
+
+/// Reads the first document of a text. Of repeated keys the last one wins.
+pub fn parse(text: &[u8]) -> Result<Value, String> {
+    parse_strict(text).map(|(value, _)| value)
+}
+
+/// Like [`parse`], and beside the value the complaints about repeated keys: `line 7: key "a" already set in map`.
+pub fn parse_strict(text: &[u8]) -> Result<(Value, Vec<String>), String> {
+    let text = utf8(text)?;
+    let mut reader = Reader::new(text);
+    let value = reader.document()?.unwrap_or_default();
+    Ok((value, reader.repeated))
+}
+
+/// Reads every document of a text, each with the line (from 1) on which its content starts. Empty documents are left out.
+pub fn parse_all(text: &[u8]) -> Result<Vec<(Value, usize)>, String> {
+    let mut reader = Reader::new(utf8(text)?);
+    let mut out = Vec::new();
+    while let Some(value) = reader.document()? {
+        if !value.is_null() {
+            out.push((value, reader.first_line));
+        }
+    }
+    Ok(out)
+}
+
+/// The line (from 1) on which the value at a path stands: the n-th document (from 0, empty ones not counted) of a text,
+/// then keys and list indices written out. Where the path leaves what is there, the line of the last part found.
+pub fn locate(text: &str, document: usize, path: &[&str]) -> Option<usize> {
+    let mut reader = Reader::new(text);
+    reader.lines = Some(BTreeMap::new());
+    let mut seen = 0;
+    loop {
+        let value = reader.document().ok()??;
+        if value.is_null() {
+            continue;
+        }
+        if seen == document {
+            let lines = reader.lines.as_ref()?;
+            let full: Vec<String> = path.iter().map(|s| (*s).to_owned()).collect();
+            return (0..=full.len()).rev().find_map(|n| lines.get(&full[..n]).copied());
+        }
+        seen += 1;
+        reader.lines = Some(BTreeMap::new());
+    }
+}
+
+fn utf8(text: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(text).map_err(|e| {
+        let offset = e.valid_up_to();
+        let why =
+            if e.error_len().is_some() { "invalid leading UTF-8 octet" } else { "incomplete UTF-8 octet sequence" };
+        format!("yaml: offset {offset}: {why}")
+    })
+}
+
+struct Reader<'t> {
+    parser: Parser<'t, StrInput<'t>>,
+    repeated: Vec<String>,
+    anchors: BTreeMap<usize, Value>,
+    aliased: usize,
+    first_line: usize,
+    /// The line of each value by path, when somebody asked for it.
+    lines: Option<BTreeMap<Vec<String>, usize>>,
+    path: Vec<String>,
+}
+
+/// A collection that is being read.
+enum Open {
+    List { items: Vec<Value>, anchor: usize },
+    Object { members: Vec<(CompactString, Value)>, merged: Vec<Value>, key: Option<Key>, anchor: usize },
+}
+
+enum Key {
+    Name(CompactString),
+    Merge,
+}
+
+impl<'t> Reader<'t> {
+    fn new(text: &'t str) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        Reader {
+            parser: Parser::new_from_str(text),
+            repeated: Vec::new(),
+            anchors: BTreeMap::new(),
+            aliased: 0,
+            first_line: 0,
+            lines: None,
+            path: Vec::new(),
+        }
+    }
+
+    fn event(&mut self) -> Result<Option<(Event<'t>, Span)>, String> {
+        self.parser.next_event().transpose().map_err(|e| error_text(&e))
+    }
+
+    /// The next document, or nothing after the last one.
+    fn document(&mut self) -> Result<Option<Value>, String> {
+        loop {
+            match self.event()? {
+                None | Some((Event::StreamEnd, _)) => return Ok(None),
+                Some((Event::DocumentStart(_), _)) => break,
+                Some(_) => {}
+            }
+        }
+        self.anchors.clear();
+        let mut open: Vec<Open> = Vec::new();
+        let mut first = true;
+        loop {
+            let Some((event, span)) = self.event()? else { return Ok(None) };
+            let line = span.start.line();
+            if first {
+                self.first_line = line;
+                first = false;
+            }
+            let done = match event {
+                Event::Scalar(text, style, anchor, tag) => {
+                    if let Some(Open::Object { key: key @ None, members, .. }) = open.last_mut() {
+                        let name = key_name(&text, style, tag.as_deref())?;
+                        if let Key::Name(name) = &name
+                            && members.iter().any(|(k, _)| k == name)
+                        {
+                            self.repeated.push(format!("line {line}: key {} already set in map", go::quote(name)));
+                        }
+                        if anchor != 0 {
+                            self.anchors.insert(anchor, Value::from(&*text));
+                        }
+                        *key = Some(name);
+                        continue;
+                    }
+                    let value = scalar(&text, style, tag.as_deref())?;
+                    self.mark(&open, line);
+                    self.remember(anchor, &value);
+                    value
+                }
+                Event::SequenceStart(anchor, _) => {
+                    self.enter(&mut open, line, Open::List { items: Vec::new(), anchor })?;
+                    continue;
+                }
+                Event::MappingStart(anchor, _) => {
+                    let object = Open::Object { members: Vec::new(), merged: Vec::new(), key: None, anchor };
+                    self.enter(&mut open, line, object)?;
+                    continue;
+                }
+                Event::SequenceEnd | Event::MappingEnd => {
+                    let Some(closed) = open.pop() else {
+                        return Err("yaml: unknown problem parsing YAML content".into());
+                    };
+                    self.path.pop();
+                    self.close(closed)
+                }
+                Event::Alias(anchor) => self.alias(anchor)?,
+                Event::DocumentEnd => return Ok(Some(Value::Null)),
+                _ => continue,
+            };
+            if open.is_empty() {
+                return Ok(Some(done));
+            }
+            put(&mut open, done)?;
+        }
+    }
+
+    fn enter(&mut self, open: &mut Vec<Open>, line: usize, collection: Open) -> Result<(), String> {
+        if let Some(Open::Object { key: None, .. }) = open.last() {
+            return Err("error converting YAML to JSON: unsupported map key".to_owned());
+        }
+        if open.len() >= json::MAX_DEPTH {
+            return Err("yaml: exceeded max depth".to_owned());
+        }
+        self.mark(open, line);
+        self.path.push(step(open));
+        open.push(collection);
+        Ok(())
+    }
+
+    fn mark(&mut self, open: &[Open], line: usize) {
+        if let Some(lines) = &mut self.lines {
+            let mut path: Vec<String> = self.path.get(1..).unwrap_or_default().to_vec();
+            if !open.is_empty() {
+                path.push(step(open));
+            }
+            lines.insert(path, line);
+        }
+    }
+
+    fn remember(&mut self, anchor: usize, value: &Value) {
+        if anchor != 0 {
+            self.anchors.insert(anchor, value.clone());
+        }
+    }
+
+    fn alias(&mut self, anchor: usize) -> Result<Value, String> {
+        let value = self.anchors.get(&anchor).ok_or("yaml: unknown anchor referenced")?.clone();
+        self.aliased += count(&value);
+        if self.aliased > MAX_ALIASED {
+            return Err("yaml: document contains excessive aliasing".to_owned());
+        }
+        Ok(value)
+    }
+
+    fn close(&mut self, closed: Open) -> Value {
+        let (value, anchor) = match closed {
+            Open::List { items, anchor } => (Value::Array(items), anchor),
+            Open::Object { members, merged, anchor, .. } => {
+                let mut object: Map = members.into_iter().collect();
+                for other in merged {
+                    for (k, v) in other.as_object().into_iter().flat_map(Map::iter) {
+                        if !object.contains_key(k) {
+                            object.insert(k, v.clone());
+                        }
+                    }
+                }
+                (Value::Object(object), anchor)
+            }
+        };
+        self.remember(anchor, &value);
+        value
+    }
+}
+
+/// The step from the innermost open collection to the value that comes next.
+fn step(open: &[Open]) -> String {
+    match open.last() {
+        Some(Open::List { items, .. }) => items.len().to_string(),
+        Some(Open::Object { key: Some(Key::Name(name)), .. }) => name.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn put(open: &mut [Open], value: Value) -> Result<(), String> {
+    match open.last_mut() {
+        Some(Open::List { items, .. }) => items.push(value),
+        Some(Open::Object { members, merged, key, .. }) => match key.take() {
+            Some(Key::Name(name)) => members.push((name, value)),
+            Some(Key::Merge) => match value {
+                Value::Object(_) => merged.push(value),
+                Value::Array(items) if items.iter().all(|i| i.as_object().is_some()) => merged.extend(items),
+                _ => return Err("yaml: map merge requires map or sequence of maps as the value".to_owned()),
+            },
+            // An alias in the place of a key.
+            None => match value {
+                Value::String(name) => *key = Some(Key::Name(name)),
+                other => *key = Some(Key::Name(go::plain(&other).into())),
+            },
+        },
+        None => {}
+    }
+    Ok(())
+}
+
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(count).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// Keys of maps become strings: booleans and numbers as JSON writes them.
+fn key_name(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Key, String> {
+    if style == ScalarStyle::Plain && tag.is_none() && text == "<<" {
+        return Ok(Key::Merge);
+    }
+    Ok(Key::Name(match scalar(text, style, tag)? {
+        Value::String(s) => s,
+        Value::Null => {
+            return Err("error converting YAML to JSON: unsupported map key of type: %!s(<nil>)".to_owned());
+        }
+        other => json::to_string(&other).into(),
+    }))
+}
+
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, String> {
+    let core = tag.filter(|t| t.handle == "tag:yaml.org,2002:" || t.handle == "!!").map(|t| t.suffix.as_str());
+    match core {
+        Some("str") => return Ok(text.into()),
+        Some("binary") => return binary(text),
+        None if style != ScalarStyle::Plain => return Ok(text.into()),
+        None if tag.is_some() => return Ok(text.into()),
+        _ => {}
+    }
+    let value = resolve(text)?;
+    match (core, value) {
+        (Some("float"), Value::Int(i)) => number(i as f64),
+        (None | Some("int" | "float" | "bool" | "null" | "timestamp"), value) => Ok(value),
+        (Some(_), _) => Ok(text.into()),
+    }
+}
+
+fn binary(text: &str) -> Result<Value, String> {
+    let mut bytes = Vec::new();
+    let (mut bits, mut held) = (0u32, 0);
+    for b in text.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'=') {
+        let digit = match b {
+            b'A'..=b'Z' => b - b'A',
+            b'a'..=b'z' => b - b'a' + 26,
+            b'0'..=b'9' => b - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return Err("yaml: !!binary value contains invalid base64 data".to_owned()),
+        };
+        bits = bits << 6 | u32::from(digit);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    Ok(Value::String(CompactString::from_utf8_lossy(&bytes)))
+}
+
+/// What a plain scalar means in YAML 1.1 as Go's yaml package reads it.
+fn resolve(text: &str) -> Result<Value, String> {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Ok(true.into()),
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Ok(false.into());
+        }
+        ".nan" | ".NaN" | ".NAN" => return number(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return number(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => return number(f64::NEG_INFINITY),
+        _ => {}
+    }
+    if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
+        return Ok(text.into());
+    }
+    let plain = text.replace('_', "");
+    if let Some(i) = integer(&plain) {
+        return Ok(i);
+    }
+    if is_float(&plain)
+        && let Ok(f) = plain.parse::<f64>()
+    {
+        return number(f);
+    }
+    Ok(text.into())
+}
+
+/// An integer with Go's prefixes: `0x`, `0o`, `0b`, and a plain leading zero for octal.
+fn integer(text: &str) -> Option<Value> {
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let (radix, digits) = if let Some(rest) = lower.strip_prefix("0x") {
+        (16, rest)
+    } else if let Some(rest) = lower.strip_prefix("0o") {
+        (8, rest)
+    } else if let Some(rest) = lower.strip_prefix("0b") {
+        (2, rest)
+    } else if lower.len() > 1 && lower.starts_with('0') {
+        (8, &lower[1..])
+    } else {
+        (10, lower.as_str())
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let magnitude = i128::from(u64::from_str_radix(digits, radix).ok()?);
+    let value = if negative { -magnitude } else { magnitude };
+    match i64::try_from(value) {
+        Ok(i) => Some(Value::Int(i)),
+        Err(_) if negative => None,
+        Err(_) => Some(Value::Float(value as f64)),
+    }
+}
+
+fn is_float(text: &str) -> bool {
+    let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+        Some((m, e)) => (m, Some(e.strip_prefix(['+', '-']).unwrap_or(e))),
+        None => (rest, None),
+    };
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    let mantissa_good = match mantissa.split_once('.') {
+        Some((whole, part)) => digits(whole) && digits(part) && !(whole.is_empty() && part.is_empty()),
+        None => digits(mantissa) && !mantissa.is_empty(),
+    };
+    mantissa_good && exponent.is_none_or(|e| !e.is_empty() && digits(e))
+}
+
+/// A float goes through JSON text, where a whole number is an integer again.
+fn number(f: f64) -> Result<Value, String> {
+    if !f.is_finite() {
+        return Err(format!("json: unsupported value: {}", go::float(f)));
+    }
+    json::parse(go::json_float(f).as_bytes()).map_err(|e| e.to_string())
+}
+
+/// An error of the scanner or parser in the words of Go's yaml package.
+fn error_text(error: &ScanError) -> String {
+    let info = error.info();
+    // The context that comes before the problem is not printed there.
+    let problem = match info.split_once(", ") {
+        Some((context, problem)) if context.starts_with("while ") => problem,
+        _ => info,
+    };
+    let line = error.marker().line();
+    // Go counts a parser's lines from 0 and a scanner's from 1, and prints none for the first.
+    let (problem, line) = match problem {
+        p if p.starts_with("did not find expected") || p.starts_with("expected ',' or") => {
+            let p = if p.starts_with("expected") { format!("did not find {p}") } else { p.to_owned() };
+            (p, line.saturating_sub(1))
+        }
+        p if p.starts_with("tab") || p.contains("a tab") => {
+            ("found a tab character that violates indentation".to_owned(), line)
+        }
+        p if p.starts_with("unexpected character") => ("found character that cannot start any token".to_owned(), line),
+        "simple key expected" => ("could not find expected ':'".to_owned(), line),
+        p if p.starts_with("found unknown anchor") => ("unknown anchor referenced".to_owned(), 0),
+        p => (p.to_owned(), line),
+    };
+    let scanner = !problem.starts_with("did not find expected");
+    if line == 0 || scanner && line == 1 { format!("yaml: {problem}") } else { format!("yaml: line {line}: {problem}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(yaml: &str) -> String {
+        json::to_string(&parse(yaml.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn scalars_are_yaml_1_1() {
+        for (yaml, expected) in [
+            ("a: yes", r#"{"a":true}"#),
+            ("on: 1", r#"{"true":1}"#),
+            ("n: 1", r#"{"false":1}"#),
+            ("a: 0777", r#"{"a":511}"#),
+            ("a: 0x1f", r#"{"a":31}"#),
+            ("a: 1_000", r#"{"a":1000}"#),
+            ("a: 1.0", r#"{"a":1}"#),
+            ("a: 1.5e3", r#"{"a":1500}"#),
+            ("a: .5", r#"{"a":0.5}"#),
+            ("a: 1.2.3", r#"{"a":"1.2.3"}"#),
+            ("a: 2001-01-01", r#"{"a":"2001-01-01"}"#),
+            ("a: ~", r#"{"a":null}"#),
+            ("a: 'yes'", r#"{"a":"yes"}"#),
+            ("a: !!str 1", r#"{"a":"1"}"#),
+            ("a: !!binary aGk=", r#"{"a":"hi"}"#),
+            ("1: x", r#"{"1":"x"}"#),
+            ("a: 08", r#"{"a":8}"#),
+        ] {
+            assert_eq!(text(yaml), expected, "{yaml}");
+        }
+    }
+
+    #[test]
+    fn anchors_and_merge_keys_are_followed() {
+        assert_eq!(text("a: &x {b: 1, c: 2}\nd:\n  <<: *x\n  b: 3"), r#"{"a":{"b":1,"c":2},"d":{"b":3,"c":2}}"#);
+        let bomb = format!(
+            "a: &a [x]\n{}",
+            (0..40)
+                .map(|i| format!(
+                    "a{i}: &b{i} [*{p}, *{p}, *{p}]\n",
+                    p = if i == 0 { "a".to_owned() } else { format!("b{}", i - 1) }
+                ))
+                .collect::<String>()
+        );
+        assert_eq!(parse(bomb.as_bytes()).unwrap_err(), "yaml: document contains excessive aliasing");
+    }
+
+    #[test]
+    fn repeated_keys_are_told_with_their_line() {
+        let (value, repeated) = parse_strict(b"a: 1\nb: 2\na: 3").unwrap();
+        assert_eq!(json::to_string(&value), r#"{"a":3,"b":2}"#);
+        assert_eq!(repeated, ["line 3: key \"a\" already set in map"]);
+    }
+
+    #[test]
+    fn several_documents_are_read_with_their_lines() {
+        let all = parse_all(b"# head\n---\na: 1\n---\n---\nb: 2\n").unwrap();
+        assert_eq!(
+            all.iter().map(|(v, l)| (json::to_string(v), *l)).collect::<Vec<_>>(),
+            [("{\"a\":1}".to_owned(), 3), ("{\"b\":2}".to_owned(), 6)]
+        );
+        assert_eq!(parse(b"").unwrap(), Value::Null);
+    }
+
+    #[test]
+    fn a_path_is_found_by_its_line() {
+        let text = "a: 1\nspec:\n  list:\n  - x: 1\n  - x: 2\n---\nb:\n  c: 1\n";
+        assert_eq!(locate(text, 0, &["spec", "list", "1", "x"]), Some(5));
+        assert_eq!(locate(text, 0, &["spec", "none"]), Some(3));
+        assert_eq!(locate(text, 1, &["b", "c"]), Some(8));
+    }
+
+    #[test]
+    fn errors_are_worded_as_in_go() {
+        for (yaml, error) in [
+            ("a: b: c", "yaml: mapping values are not allowed in this context"),
+            ("a: .inf", "json: unsupported value: +Inf"),
+            ("@", "yaml: found character that cannot start any token"),
+            ("a: *x", "yaml: unknown anchor referenced"),
+        ] {
+            assert_eq!(parse(yaml.as_bytes()).unwrap_err(), error, "{yaml}");
+        }
+        let deep = "[".repeat(3000);
+        assert!(parse(deep.as_bytes()).is_err());
+    }
+}
