@@ -1,1 +1,4 @@
 //! The API server: requests in, answers out, and the controllers that run inside it.
+
+pub mod auth;
+pub mod http;

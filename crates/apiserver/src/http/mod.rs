@@ -1,0 +1,203 @@
+//! The listener: sockets, TLS, connections and their limits. It hands whole requests to a [`Handler`] and knows nothing
+//! of what they mean.
+
+mod compress;
+mod tls;
+
+pub use tls::{TlsError, TlsFiles, server_config};
+
+use crate::auth::{Authenticator, UserInfo};
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
+use hyper::body::{Body, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::{conn::auto, graceful::GracefulShutdown};
+use object::Status;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+/// The largest request body, in bytes (upstream's limit).
+pub const MAX_BODY: usize = 3 * 1024 * 1024;
+/// How long a client may take for the TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may take for the head of its first or next request; longer than clients keep idle connections.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a client may take to send a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long connections may finish what they are at when the server ends.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// What answers requests.
+pub trait Handler: Send + Sync + 'static {
+    /// The body of an answer: whole, or a stream for a watch.
+    type Body: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static;
+
+    /// Answers a request whose body has arrived in full.
+    fn handle(
+        self: &Arc<Self>,
+        request: Request<Bytes>,
+        user: UserInfo,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+/// A socket that listens, and how its connections are treated.
+pub struct Listener {
+    socket: TcpListener,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    authenticator: Arc<Authenticator>,
+}
+
+impl Listener {
+    /// Binds `address`; port 0 takes a free one.
+    pub async fn bind(
+        address: SocketAddr,
+        tls: Option<rustls::ServerConfig>,
+        authenticator: Authenticator,
+    ) -> std::io::Result<Self> {
+        let socket = TcpListener::bind(address).await?;
+        Ok(Listener { socket, tls: tls.map(Arc::new), authenticator: Arc::new(authenticator) })
+    }
+
+    /// The address it really listens on.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Serves until `stop` becomes true; then no connection is accepted any more, those there may finish their request
+    /// for half a second, and all are closed.
+    pub async fn serve<H: Handler>(self, handler: Arc<H>, mut stop: watch::Receiver<bool>) {
+        let acceptor = self.tls.map(TlsAcceptor::from);
+        let graceful = GracefulShutdown::new();
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(Duration::from_secs(30))
+            .keep_alive_timeout(Duration::from_secs(20))
+            .max_concurrent_streams(250)
+            .initial_stream_window_size(256 * 1024)
+            .initial_connection_window_size(1024 * 1024);
+        let builder = Arc::new(builder);
+        loop {
+            let stream = tokio::select! {
+                accepted = self.socket.accept() => match accepted {
+                    Ok((stream, _)) => stream,
+                    Err(error) => {
+                        // Out of descriptors, most likely: others must close before this helps.
+                        tracing::warn!(%error, "cannot accept a connection");
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        continue;
+                    }
+                },
+                _ = stop.wait_for(|stop| *stop) => break,
+            };
+            let (acceptor, builder) = (acceptor.clone(), builder.clone());
+            let (handler, authenticator) = (handler.clone(), self.authenticator.clone());
+            let watcher = graceful.watcher();
+            tokio::spawn(async move {
+                let _ = stream.set_nodelay(true);
+                let Some((io, certificate)) = accept(stream, acceptor).await else { return };
+                let service = service_fn(move |request| {
+                    answer(handler.clone(), authenticator.clone(), certificate.clone(), request)
+                });
+                let connection = match io {
+                    Stream::Plain(io) => {
+                        let connection = builder.serve_connection(TokioIo::new(io), service).into_owned();
+                        watcher.watch(connection).await
+                    }
+                    Stream::Tls(io) => {
+                        let connection = builder.serve_connection(TokioIo::new(*io), service).into_owned();
+                        watcher.watch(connection).await
+                    }
+                };
+                if let Err(error) = connection {
+                    tracing::debug!(error = &*error, "connection ended");
+                }
+            });
+        }
+        if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
+            tracing::debug!("closing connections that did not finish");
+        }
+    }
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
+}
+
+/// Does the TLS handshake; gives the client's certificate with the stream.
+async fn accept(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<(Stream, Option<Bytes>)> {
+    let Some(acceptor) = acceptor else { return Some((Stream::Plain(stream), None)) };
+    match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => {
+            let chain = stream.get_ref().1.peer_certificates();
+            let certificate = chain.and_then(|c| c.first()).map(|c| Bytes::copy_from_slice(c));
+            Some((Stream::Tls(Box::new(stream)), certificate))
+        }
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "TLS handshake failed");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+type Answer<B> = Response<Either<B, Full<Bytes>>>;
+
+async fn answer<H: Handler>(
+    handler: Arc<H>,
+    authenticator: Arc<Authenticator>,
+    certificate: Option<Bytes>,
+    request: Request<Incoming>,
+) -> Result<Answer<H::Body>, std::convert::Infallible> {
+    let (parts, body) = request.into_parts();
+    let Some(user) = authenticator.authenticate(certificate.as_deref(), &parts.headers) else {
+        return Ok(refuse(Status::unauthorized()));
+    };
+    let body = match whole(body).await {
+        Ok(body) => body,
+        Err(status) => return Ok(refuse(status)),
+    };
+    let compressible = compress::wanted(&parts.method, &parts.headers);
+    let request = Request::from_parts(parts, body);
+    // A panic in a handler must cost its own request only, and be told apart from a broken connection.
+    let task = tokio::spawn(async move { handler.handle(request, user).await });
+    match task.await {
+        Ok(response) if compressible => Ok(compress::response(response).await),
+        Ok(response) => Ok(response.map(Either::Left)),
+        Err(error) => {
+            tracing::error!(%error, "a request handler failed");
+            Ok(refuse(Status::internal("the server could not finish this request")))
+        }
+    }
+}
+
+/// The whole body, within its limits of size and time.
+async fn whole(body: Incoming) -> Result<Bytes, Status> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let limited = Limited::new(body, MAX_BODY);
+    match tokio::time::timeout(BODY_TIMEOUT, limited.collect()).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Status::too_large(format!("limit is {MAX_BODY}"))),
+        Ok(Err(error)) => Err(Status::bad_request(format!("the request body cannot be read: {error}"))),
+        Err(_) => Err(Status::timeout("the request body did not arrive in time")),
+    }
+}
+
+fn refuse<B>(status: Status) -> Answer<B> {
+    let mut response = Response::new(Either::Right(Full::from(object::json::to_vec(&status.to_value()))));
+    *response.status_mut() = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
