@@ -1,1 +1,18 @@
+#![allow(dead_code)]
 //! Structural schemas of CustomResourceDefinitions: check, prune, default, validate, ratchet.
+
+pub mod crd;
+mod defaulting;
+mod format;
+mod metadata;
+mod prune;
+mod stack;
+mod structural;
+mod typed;
+mod version;
+
+pub use defaulting::default;
+pub use format::Format;
+pub use prune::{drop_nulls, prune};
+pub use structural::{Additional, ListType, MapType, Node, Rule, Structural, Type};
+pub use version::{Outcome, Unfit, Version};

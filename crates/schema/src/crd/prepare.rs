@@ -1,0 +1,85 @@
+//! Defaults of a definition, and what the server sets before it stores one.
+
+use object::{Map, Value, map};
+
+/// Fills in what may be left out: singular and list kind, the conversion strategy, a webhook's port; API version and
+/// kind.
+pub fn default(definition: &mut Value) {
+    definition.set_at(&["apiVersion"], Value::from("apiextensions.k8s.io/v1"));
+    definition.set_at(&["kind"], Value::from("CustomResourceDefinition"));
+    let spec = definition.object_entry("spec");
+    let names = spec.object_entry("names");
+    let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if !kind.is_empty() {
+        names.get_or_insert("singular", || Value::from(kind.to_lowercase()));
+        names.get_or_insert("listKind", || Value::from(format!("{kind}List")));
+    }
+    if spec.get("conversion").is_none_or(Value::is_null) {
+        spec.insert("conversion", map! { "strategy" => "None" });
+    }
+    if let Some(service) = spec
+        .get_mut("conversion")
+        .and_then(|c| c.get_mut("webhook"))
+        .and_then(|w| w.get_mut("clientConfig"))
+        .and_then(|c| c.get_mut("service"))
+        .and_then(Value::as_object_mut)
+    {
+        service.get_or_insert("port", || Value::Int(443));
+    }
+}
+
+/// What creation sets: an empty status with the storage version as the only stored one, generation 1. The finalizer
+/// is the caller's to add once the definition exists.
+pub fn prepare_create(definition: &mut Value) {
+    let stored: Vec<Value> = storage_versions(definition).map(Value::from).take(1).collect();
+    let stored = if stored.is_empty() { Value::Null } else { Value::Array(stored) };
+    let names = map! { "plural" => "", "kind" => "" };
+    definition.set_at(
+        &["status"],
+        Value::Object(map! { "conditions" => Value::Null, "acceptedNames" => names, "storedVersions" => stored }),
+    );
+    definition.set_at(&["metadata", "generation"], Value::Int(1));
+    if let Some(Value::Object(metadata)) = definition.get_mut("metadata") {
+        metadata.remove("namespace");
+    }
+}
+
+/// What an update sets: the status of `old` with the storage version among the stored ones, and the generation, which
+/// grows when the spec changes.
+pub fn prepare_update(definition: &mut Value, old: &Value) {
+    let mut status = old.get("status").cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    let storage: Vec<String> = storage_versions(definition).map(str::to_owned).take(1).collect();
+    let mut versions = status.get("storedVersions").and_then(Value::as_array).unwrap_or_default().to_vec();
+    for version in storage {
+        if !versions.iter().any(|v| v.as_str() == Some(&version)) {
+            versions.push(Value::from(version));
+        }
+    }
+    status.set_at(&["storedVersions"], if versions.is_empty() { Value::Null } else { Value::Array(versions) });
+    definition.set_at(&["status"], status);
+    let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or(0);
+    let changed = definition.get("spec") != old.get("spec");
+    definition.set_at(&["metadata", "generation"], Value::Int(generation + i64::from(changed)));
+}
+
+/// What an update of the status subresource sets: everything but the status (and field ownership) is that of `old`.
+pub fn prepare_status_update(definition: &mut Value, old: &Value) {
+    definition.set_at(&["spec"], old.get("spec").cloned().unwrap_or_default());
+    let managed = definition.remove_at(&["metadata", "managedFields"]);
+    let version = definition.remove_at(&["metadata", "resourceVersion"]);
+    definition.set_at(&["metadata"], old.get("metadata").cloned().unwrap_or_default());
+    for (key, value) in [("managedFields", managed), ("resourceVersion", version)] {
+        if let Some(value) = value {
+            definition.set_at(&["metadata", key], value);
+        }
+    }
+}
+
+/// The names of the versions that are marked as storage version.
+fn storage_versions(definition: &Value) -> impl Iterator<Item = &str> {
+    let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
+    versions
+        .iter()
+        .filter(|v| v.get("storage").and_then(Value::as_bool) == Some(true))
+        .filter_map(|v| v.get("name").and_then(Value::as_str))
+}

@@ -1,0 +1,113 @@
+//! The metadata of objects and of the resources embedded in them: bringing it into the shape of Go's `ObjectMeta`.
+
+use crate::structural::Node;
+use crate::typed;
+use object::field::{FieldError, Path};
+use object::{Map, Value};
+
+/// What is done about metadata that has no such shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// It is an error: what a request sends.
+    Refuse,
+    /// What does not fit is dropped: what the storage holds.
+    Drop,
+}
+
+/// Brings the `metadata` of an object into shape and gives the paths of members that it does not have
+/// (`metadata.foo`). The error is Go's text.
+pub(crate) fn coerce_object(object: &mut Value, malformed: Malformed) -> Result<Vec<String>, String> {
+    let Some(members) = object.as_object_mut() else { return Ok(Vec::new()) };
+    coerce_member(members, malformed)
+}
+
+fn coerce_member(members: &mut Map, malformed: Malformed) -> Result<Vec<String>, String> {
+    let Some(metadata) = members.get_mut("metadata") else { return Ok(Vec::new()) };
+    match typed::decode(metadata, &typed::OBJECT_META) {
+        Ok(decoded) => {
+            *metadata = decoded.value;
+            Ok(decoded.unknown.iter().map(|path| format!("metadata.{path}")).collect())
+        }
+        Err(error) if malformed == Malformed::Refuse => Err(error),
+        Err(_) => {
+            *metadata = Value::Object(salvage(metadata));
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// Those members that fit by themselves.
+fn salvage(metadata: &Value) -> Map {
+    let mut out = Map::new();
+    for (key, value) in metadata.as_object().into_iter().flat_map(Map::iter) {
+        let alone = Value::Object([(key, value.clone())].into_iter().collect());
+        if let Ok(typed::Decoded { value: Value::Object(fit), .. }) = typed::decode(&alone, &typed::OBJECT_META) {
+            for (key, value) in fit {
+                out.insert(key, value);
+            }
+        }
+    }
+    out
+}
+
+/// Brings the metadata of embedded resources into shape, and checks that their `apiVersion` and `kind` are strings.
+/// Gives the paths of unknown members.
+pub(crate) fn coerce_embedded(node: &Node, value: &mut Value, malformed: Malformed) -> Result<Vec<String>, FieldError> {
+    let mut unknown = Vec::new();
+    coerce_at(node, value, malformed, &Path::ROOT, &mut unknown)?;
+    Ok(unknown)
+}
+
+fn coerce_at(
+    node: &Node,
+    value: &mut Value,
+    malformed: Malformed,
+    path: &Path<'_>,
+    unknown: &mut Vec<String>,
+) -> Result<(), FieldError> {
+    match value {
+        Value::Object(members) => {
+            if node.embedded() {
+                coerce_resource(members, malformed, path, unknown)?;
+            }
+            for (key, value) in members.iter_mut().filter(|(_, v)| matches!(v, Value::Array(_) | Value::Object(_))) {
+                if let Some(property) = node.property(key) {
+                    coerce_at(property, value, malformed, &path.child(key), unknown)?;
+                } else if let Some(schema) = node.additional_schema() {
+                    coerce_at(schema, value, malformed, &path.key(key), unknown)?;
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(node) = node.items() else { return Ok(()) };
+            for (i, item) in items.iter_mut().enumerate() {
+                coerce_at(node, item, malformed, &path.index(i), unknown)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn coerce_resource(
+    members: &mut Map,
+    malformed: Malformed,
+    path: &Path<'_>,
+    unknown: &mut Vec<String>,
+) -> Result<(), FieldError> {
+    for key in ["apiVersion", "kind"] {
+        let Some(value) = members.get(key).filter(|v| v.as_str().is_none()) else { continue };
+        match malformed {
+            Malformed::Refuse => return Err(FieldError::invalid(&path.child(key), value, "must be a string")),
+            Malformed::Drop => members.remove(key),
+        };
+    }
+    match coerce_member(members, malformed) {
+        Ok(paths) => {
+            let prefix = if path.is_root() { String::new() } else { format!("{path}.") };
+            unknown.extend(paths.iter().map(|p| format!("{prefix}{p}")));
+            Ok(())
+        }
+        Err(error) => Err(FieldError::invalid(&path.child("metadata"), members.get("metadata"), error)),
+    }
+}

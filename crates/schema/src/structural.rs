@@ -1,0 +1,423 @@
+//! Structural schemas: a version's `openAPIV3Schema`, compiled.
+
+use crate::format::Format;
+use crate::stack;
+use compact_str::CompactString;
+use object::Value;
+use std::sync::OnceLock;
+
+/// The `type` of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// `array`
+    Array,
+    /// `boolean`
+    Boolean,
+    /// `integer`
+    Integer,
+    /// `number`
+    Number,
+    /// `object`
+    Object,
+    /// `string`
+    String,
+}
+
+impl Type {
+    /// The type named so.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "array" => Type::Array,
+            "boolean" => Type::Boolean,
+            "integer" => Type::Integer,
+            "number" => Type::Number,
+            "object" => Type::Object,
+            "string" => Type::String,
+            _ => return None,
+        })
+    }
+
+    /// The name in a schema.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::Array => "array",
+            Type::Boolean => "boolean",
+            Type::Integer => "integer",
+            Type::Number => "number",
+            Type::Object => "object",
+            Type::String => "string",
+        }
+    }
+}
+
+/// `x-kubernetes-list-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListType {
+    /// One value as a whole.
+    Atomic,
+    /// Scalars, each at most once.
+    Set,
+    /// Objects, told apart by the values of their keys.
+    Map,
+}
+
+/// `x-kubernetes-map-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapType {
+    /// One value as a whole.
+    Atomic,
+    /// Each member on its own.
+    Granular,
+}
+
+/// `additionalProperties`.
+#[derive(Clone, Copy, Debug)]
+pub enum Additional<'s> {
+    /// Not given.
+    Absent,
+    /// `true` or `false`.
+    Any(bool),
+    /// A schema for every other member.
+    Schema(&'s Node),
+}
+
+/// One node of a structural schema. It is small, since a server keeps the schemas of all its definitions: flags, the
+/// children, and a list of those keywords that are set.
+#[derive(Debug, Default)]
+pub struct Node {
+    typ: Option<Type>,
+    nullable: bool,
+    preserve_unknown: bool,
+    int_or_string: bool,
+    embedded: bool,
+    additional_any: Option<bool>,
+    list_type: Option<ListType>,
+    map_type: Option<MapType>,
+    properties: Box<[(CompactString, Node)]>,
+    items: Option<Box<Node>>,
+    additional: Option<Box<Node>>,
+    facts: Box<[Fact]>,
+}
+
+/// A keyword that is set on a node, other than those that shape it.
+#[derive(Debug)]
+pub(crate) enum Fact {
+    Default(Box<Value>),
+    ListMapKeys(Box<[CompactString]>),
+    Rules(Box<[Rule]>),
+    Format(Option<Format>, Box<str>),
+    Pattern(Box<Pattern>),
+    Enum(Box<[Value]>),
+    Required(Box<[CompactString]>),
+    Maximum(f64, bool),
+    Minimum(f64, bool),
+    MultipleOf(f64),
+    MaxLength(i64),
+    MinLength(i64),
+    MaxItems(i64),
+    MinItems(i64),
+    MaxProperties(i64),
+    MinProperties(i64),
+    AllOf(Box<[Node]>),
+    AnyOf(Box<[Node]>),
+    OneOf(Box<[Node]>),
+    Not(Box<Node>),
+}
+
+/// A regular expression of a schema, compiled when it is first matched.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    pub(crate) text: Box<str>,
+    pub(crate) compiled: OnceLock<Option<regexp::Regexp>>,
+}
+
+/// One of `x-kubernetes-validations`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// The CEL expression.
+    pub rule: Box<str>,
+    /// What people are told when it fails.
+    pub message: Box<str>,
+    /// A CEL expression that makes what people are told.
+    pub message_expression: Box<str>,
+    /// The reason of the error.
+    pub reason: Option<Box<str>>,
+    /// Where the error is shown, relative to the node.
+    pub field_path: Box<str>,
+    /// Whether `oldSelf` is an optional.
+    pub optional_old_self: Option<bool>,
+}
+
+impl Rule {
+    /// Reads a rule of a definition; what is missing or of another type is empty.
+    pub fn from_value(value: &Value) -> Self {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().into();
+        Rule {
+            rule: text("rule"),
+            message: text("message"),
+            message_expression: text("messageExpression"),
+            reason: value.get("reason").and_then(Value::as_str).map(Into::into),
+            field_path: text("fieldPath"),
+            optional_old_self: value.get("optionalOldSelf").and_then(Value::as_bool),
+        }
+    }
+}
+
+impl Node {
+    /// `type`; none for int-or-string and for nodes that only preserve what they hold.
+    pub fn typ(&self) -> Option<Type> {
+        self.typ
+    }
+
+    /// `nullable`
+    pub fn nullable(&self) -> bool {
+        self.nullable
+    }
+
+    /// `x-kubernetes-preserve-unknown-fields`
+    pub fn preserve_unknown(&self) -> bool {
+        self.preserve_unknown
+    }
+
+    /// `x-kubernetes-int-or-string`
+    pub fn int_or_string(&self) -> bool {
+        self.int_or_string
+    }
+
+    /// `x-kubernetes-embedded-resource`
+    pub fn embedded(&self) -> bool {
+        self.embedded
+    }
+
+    /// `x-kubernetes-list-type`
+    pub fn list_type(&self) -> Option<ListType> {
+        self.list_type
+    }
+
+    /// `x-kubernetes-map-type`
+    pub fn map_type(&self) -> Option<MapType> {
+        self.map_type
+    }
+
+    /// The properties, in order of their names.
+    pub fn properties(&self) -> impl DoubleEndedIterator<Item = (&str, &Node)> + ExactSizeIterator {
+        self.properties.iter().map(|(name, node)| (name.as_str(), node))
+    }
+
+    /// The property `name`.
+    pub fn property(&self, name: &str) -> Option<&Node> {
+        let at = self.properties.binary_search_by(|(n, _)| n.as_str().cmp(name)).ok()?;
+        self.properties.get(at).map(|(_, node)| node)
+    }
+
+    /// `items`
+    pub fn items(&self) -> Option<&Node> {
+        self.items.as_deref()
+    }
+
+    /// `additionalProperties`
+    pub fn additional(&self) -> Additional<'_> {
+        match (&self.additional, self.additional_any) {
+            (Some(schema), _) => Additional::Schema(schema),
+            (None, Some(any)) => Additional::Any(any),
+            (None, None) => Additional::Absent,
+        }
+    }
+
+    /// `additionalProperties`, where it is a schema.
+    pub fn additional_schema(&self) -> Option<&Node> {
+        self.additional.as_deref()
+    }
+
+    /// `x-kubernetes-list-map-keys`
+    pub fn list_map_keys(&self) -> &[CompactString] {
+        self.fact(|f| if let Fact::ListMapKeys(keys) = f { Some(&**keys) } else { None }).unwrap_or_default()
+    }
+
+    /// `required`
+    pub fn required(&self) -> &[CompactString] {
+        self.fact(|f| if let Fact::Required(names) = f { Some(&**names) } else { None }).unwrap_or_default()
+    }
+
+    /// `x-kubernetes-validations`
+    pub fn rules(&self) -> &[Rule] {
+        self.fact(|f| if let Fact::Rules(rules) = f { Some(&**rules) } else { None }).unwrap_or_default()
+    }
+
+    /// `default`
+    pub fn default_value(&self) -> Option<&Value> {
+        self.fact(|f| if let Fact::Default(value) = f { Some(&**value) } else { None })
+    }
+
+    /// `enum`
+    pub fn enum_values(&self) -> Option<&[Value]> {
+        self.fact(|f| if let Fact::Enum(values) = f { Some(&**values) } else { None })
+    }
+
+    /// `format` as it is written, whether it is known or not.
+    pub fn format(&self) -> Option<&str> {
+        self.fact(|f| if let Fact::Format(_, name) = f { Some(&**name) } else { None })
+    }
+
+    /// `maxLength`
+    pub fn max_length(&self) -> Option<i64> {
+        self.fact(|f| if let Fact::MaxLength(n) = f { Some(*n) } else { None })
+    }
+
+    /// `maxItems`
+    pub fn max_items(&self) -> Option<i64> {
+        self.fact(|f| if let Fact::MaxItems(n) = f { Some(*n) } else { None })
+    }
+
+    /// `maxProperties`
+    pub fn max_properties(&self) -> Option<i64> {
+        self.fact(|f| if let Fact::MaxProperties(n) = f { Some(*n) } else { None })
+    }
+
+    pub(crate) fn facts(&self) -> &[Fact] {
+        &self.facts
+    }
+
+    fn fact<'s, T>(&'s self, pick: impl Fn(&'s Fact) -> Option<T>) -> Option<T> {
+        self.facts.iter().find_map(pick)
+    }
+}
+
+/// A version's schema, compiled. Share it: it is immutable, and what it compiles later (regular expressions, rules) is
+/// kept inside.
+#[derive(Debug, Default)]
+pub struct Structural {
+    root: Node,
+    depth: usize,
+}
+
+impl Structural {
+    /// Compiles an `openAPIV3Schema`. The error names a keyword that has no structural form; texts are upstream's.
+    pub fn new(schema: &Value) -> Result<Self, String> {
+        let depth = stack::depth(schema);
+        let root = stack::with_room(depth, || compile(schema))?;
+        Ok(Structural { root, depth })
+    }
+
+    /// The schema of the object itself.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// How deep walks over this schema go, at most.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
+/// What has no structural form, in the order in which upstream looks, and whether it counts when it is empty.
+const UNSUPPORTED: [&str; 7] =
+    ["id", "$schema", "$ref", "additionalItems", "patternProperties", "definitions", "dependencies"];
+
+fn compile(schema: &Value) -> Result<Node, String> {
+    let Value::Object(members) = schema else { return Ok(Node::default()) };
+    for key in UNSUPPORTED {
+        if members.get(key).is_some_and(|v| !matches!(v, Value::Null) && v.as_str() != Some("")) {
+            let name = if key == "$schema" { "schema" } else { key };
+            return Err(format!("OpenAPIV3Schema '{name}' is not supported"));
+        }
+    }
+    let mut node = Node::default();
+    let mut facts = Vec::new();
+    for (key, value) in members.iter() {
+        set(&mut node, &mut facts, key, value)?;
+    }
+    for (bound, exclusive) in [("maximum", "exclusiveMaximum"), ("minimum", "exclusiveMinimum")] {
+        let Some(limit) = members.get(bound).and_then(number) else { continue };
+        let strict = members.get(exclusive).and_then(Value::as_bool).unwrap_or(false);
+        facts.push(if bound == "maximum" { Fact::Maximum(limit, strict) } else { Fact::Minimum(limit, strict) });
+    }
+    node.facts = facts.into();
+    Ok(node)
+}
+
+fn set(node: &mut Node, facts: &mut Vec<Fact>, key: &str, value: &Value) -> Result<(), String> {
+    let flag = || value.as_bool().unwrap_or(false);
+    match key {
+        "type" => node.typ = value.as_str().and_then(Type::parse),
+        "nullable" => node.nullable = flag(),
+        "x-kubernetes-preserve-unknown-fields" => node.preserve_unknown = flag(),
+        "x-kubernetes-int-or-string" => node.int_or_string = flag(),
+        "x-kubernetes-embedded-resource" => node.embedded = flag(),
+        "x-kubernetes-list-type" => {
+            node.list_type = match value.as_str() {
+                Some("atomic") => Some(ListType::Atomic),
+                Some("set") => Some(ListType::Set),
+                Some("map") => Some(ListType::Map),
+                _ => None,
+            }
+        }
+        "x-kubernetes-map-type" => {
+            node.map_type = match value.as_str() {
+                Some("atomic") => Some(MapType::Atomic),
+                Some("granular") => Some(MapType::Granular),
+                _ => None,
+            }
+        }
+        "properties" => {
+            let Value::Object(members) = value else { return Ok(()) };
+            node.properties = members
+                .iter()
+                .map(|(name, schema)| Ok((CompactString::from(name), compile(schema)?)))
+                .collect::<Result<_, String>>()?;
+        }
+        "items" => {
+            if value.as_array().is_some() {
+                return Err("OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned());
+            }
+            node.items = Some(Box::new(compile(value)?));
+        }
+        "additionalProperties" => match value {
+            Value::Bool(any) => node.additional_any = Some(*any),
+            _ => node.additional = Some(Box::new(compile(value)?)),
+        },
+        _ => facts.extend(fact(key, value)?),
+    }
+    Ok(())
+}
+
+fn fact(key: &str, value: &Value) -> Result<Option<Fact>, String> {
+    let nodes = || value.as_array().unwrap_or_default().iter().map(compile).collect::<Result<Box<[Node]>, String>>();
+    Ok(match key {
+        "default" => Some(Fact::Default(Box::new(value.clone()))),
+        "x-kubernetes-list-map-keys" => Some(Fact::ListMapKeys(strings(value))),
+        "required" => Some(Fact::Required(strings(value))),
+        "x-kubernetes-validations" => {
+            Some(Fact::Rules(value.as_array().unwrap_or_default().iter().map(Rule::from_value).collect()))
+        }
+        "format" => value.as_str().map(|name| Fact::Format(Format::parse(name), name.into())),
+        "pattern" => {
+            value.as_str().map(|text| Fact::Pattern(Box::new(Pattern { text: text.into(), compiled: OnceLock::new() })))
+        }
+        "enum" => Some(Fact::Enum(value.as_array().unwrap_or_default().into())),
+        "multipleOf" => number(value).map(Fact::MultipleOf),
+        "maxLength" => value.as_int().map(Fact::MaxLength),
+        "minLength" => value.as_int().map(Fact::MinLength),
+        "maxItems" => value.as_int().map(Fact::MaxItems),
+        "minItems" => value.as_int().map(Fact::MinItems),
+        "maxProperties" => value.as_int().map(Fact::MaxProperties),
+        "minProperties" => value.as_int().map(Fact::MinProperties),
+        "allOf" => Some(Fact::AllOf(nodes()?)),
+        "anyOf" => Some(Fact::AnyOf(nodes()?)),
+        "oneOf" => Some(Fact::OneOf(nodes()?)),
+        "not" => Some(Fact::Not(Box::new(compile(value)?))),
+        _ => None,
+    })
+}
+
+fn strings(value: &Value) -> Box<[CompactString]> {
+    value.as_array().unwrap_or_default().iter().filter_map(Value::as_str).map(CompactString::from).collect()
+}
+
+pub(crate) fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(i) => Some(*i as f64),
+        Value::Float(f) => Some(*f),
+        _ => None,
+    }
+}
