@@ -1,4 +1,8 @@
 //! The Common Expression Language as Kubernetes 1.33 uses it (cel-go 0.23): parse, check, estimate cost, run.
 
 pub mod ast;
+pub mod checked;
+pub mod env;
+pub mod library;
 pub mod operators;
+pub mod types;
