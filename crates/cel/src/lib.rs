@@ -3,6 +3,8 @@
 pub mod ast;
 pub mod checked;
 pub mod env;
+pub mod issues;
 pub mod library;
 pub mod operators;
+pub mod source;
 pub mod types;
