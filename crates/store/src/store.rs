@@ -46,7 +46,8 @@ pub trait Store: Send + Sync + 'static {
     /// Sizes and counters, for metrics.
     fn stats(&self) -> Stats;
 
-    /// Finishes the writes that wait, flushes, ends all watches. Later calls answer `Closed`. May be called twice.
+    /// Finishes the writes that wait, flushes, ends all watches. Later writes and watches answer `Closed`. May be
+    /// called twice.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 

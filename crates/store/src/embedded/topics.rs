@@ -1,0 +1,304 @@
+//! The running watches, found by the keys they are about.
+//!
+//! Watches of one place share a topic: the list of the place's events, which each watch reads at its own pace. A
+//! place is a prefix that ends with `/`, or a single key, so that the topics of a written key are found by a handful
+//! of look-ups, however many watches there are. A topic keeps only what the history keeps: a watch that reads too
+//! slowly costs nothing and is told that it fell behind.
+
+use std::collections::{HashMap, VecDeque};
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::keyspace::Keyspace;
+use crate::{Batch, Event, Key, Range, Revision, WatchError, WatchSource};
+
+/// At most this many events in one [`Batch`].
+const BATCH: usize = 1000;
+
+/// Up to this many waiting watches of a topic are woken at every commit.
+const FEW_WAITERS: usize = 32;
+
+/// More watches than [`FEW_WAITERS`] are woken together after a pause of this much for each of them: about what a
+/// wake-up costs the program until the event is sent. 1,000 watches see events in batches of 10 ms.
+const PAUSE_PER_WAITER: Duration = Duration::from_micros(10);
+
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// All topics that somebody watches.
+#[derive(Debug, Default)]
+pub(super) struct Topics {
+    index: Mutex<Index>,
+    /// The store's revision, raised after the topics got its events.
+    published: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Index {
+    prefixes: HashMap<Key, Arc<Topic>>,
+    keys: HashMap<Key, Arc<Topic>>,
+    watches: u64,
+    next_id: u64,
+    closed: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Topic {
+    place: Range,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// The place's events after `since`.
+    events: VecDeque<Arc<Event>>,
+    since: Revision,
+    watches: usize,
+    waiters: HashMap<u64, Waker>,
+    /// When waiters were last woken together.
+    woken: Option<Instant>,
+    closed: bool,
+}
+
+impl Topics {
+    /// Starts a watch. The keyspace must be locked, so that nothing is published meanwhile.
+    pub fn subscribe(
+        self: &Arc<Self>,
+        space: &Keyspace,
+        range: &Range,
+        after: Revision,
+    ) -> Result<TopicWatch, WatchError> {
+        if after < space.compacted() {
+            return Err(WatchError::Compacted { requested: after, oldest: space.compacted() });
+        }
+        let place = place_of(range);
+        let mut index = self.index.lock();
+        if index.closed {
+            return Err(WatchError::Closed);
+        }
+        let (Range::Key(name) | Range::Prefix(name)) = &place;
+        let topics = if matches!(place, Range::Key(_)) { &mut index.keys } else { &mut index.prefixes };
+        let topic = topics.entry(name.clone()).or_insert_with(|| Topic::new(place.clone(), space.current())).clone();
+        {
+            let mut inner = topic.inner.lock();
+            inner.watches += 1;
+            if after < inner.since {
+                let before = space.events_after(after).take_while(|event| event.revision <= inner.since);
+                let missing: Vec<_> = before.filter(|event| place.contains(&event.key)).cloned().collect();
+                for event in missing.into_iter().rev() {
+                    inner.events.push_front(event);
+                }
+                inner.since = after;
+            }
+        }
+        index.watches += 1;
+        index.next_id += 1;
+        let filter = (*range != place).then(|| range.clone());
+        Ok(TopicWatch { topics: self.clone(), topic, id: index.next_id, filter, cursor: after, end: None })
+    }
+
+    /// Hands a commit's events to the topics and returns those that got some. The keyspace must be locked for
+    /// writing and already hold the events.
+    pub fn publish(&self, events: &[Arc<Event>]) -> Vec<Arc<Topic>> {
+        let index = self.index.lock();
+        let mut touched: Vec<Arc<Topic>> = Vec::new();
+        for event in events {
+            index.visit(&event.key, |topic| {
+                topic.inner.lock().events.push_back(event.clone());
+                touched.push(topic.clone());
+            });
+        }
+        touched.sort_unstable_by_key(Arc::as_ptr);
+        touched.dedup_by(|left, right| Arc::ptr_eq(left, right));
+        if let Some(last) = events.last() {
+            self.published.store(last.revision, Ordering::Release);
+        }
+        touched
+    }
+
+    /// Drops events from the topics that the history has dropped. The keyspace must be locked for writing.
+    pub fn forget(&self, events: &[Arc<Event>]) {
+        let index = self.index.lock();
+        for event in events {
+            index.visit(&event.key, |topic| {
+                let mut inner = topic.inner.lock();
+                while inner.events.front().is_some_and(|first| first.revision <= event.revision) {
+                    inner.events.pop_front();
+                }
+                inner.since = inner.since.max(event.revision);
+            });
+        }
+    }
+
+    /// The revision all events up to which are in the topics.
+    pub fn published(&self) -> Revision {
+        self.published.load(Ordering::Acquire)
+    }
+
+    /// Sets the revision of a store just opened.
+    pub fn start_at(&self, revision: Revision) {
+        self.published.store(revision, Ordering::Release);
+    }
+
+    /// How many watches run.
+    pub fn watches(&self) -> u64 {
+        self.index.lock().watches
+    }
+
+    /// Ends all watches once they have read what is there.
+    pub fn close(&self) {
+        let mut waiters = Vec::new();
+        {
+            let mut index = self.index.lock();
+            index.closed = true;
+            for topic in index.prefixes.values().chain(index.keys.values()) {
+                let mut inner = topic.inner.lock();
+                inner.closed = true;
+                waiters.push(mem::take(&mut inner.waiters));
+            }
+        }
+        waiters.into_iter().flat_map(HashMap::into_values).for_each(Waker::wake);
+    }
+
+    fn leave(&self, topic: &Arc<Topic>, id: u64) {
+        let mut index = self.index.lock();
+        index.watches -= 1;
+        let mut inner = topic.inner.lock();
+        inner.watches -= 1;
+        inner.waiters.remove(&id);
+        if inner.watches == 0 {
+            match &topic.place {
+                Range::Key(name) => index.keys.remove(name),
+                Range::Prefix(name) => index.prefixes.remove(name),
+            };
+        }
+    }
+}
+
+impl Index {
+    fn visit(&self, key: &str, mut each: impl FnMut(&Arc<Topic>)) {
+        if let Some(topic) = self.keys.get(key) {
+            each(topic);
+        }
+        if self.prefixes.is_empty() {
+            return;
+        }
+        if let Some(topic) = self.prefixes.get("") {
+            each(topic);
+        }
+        for (at, _) in key.match_indices('/') {
+            if let Some(topic) = key.get(..=at).and_then(|prefix| self.prefixes.get(prefix)) {
+                each(topic);
+            }
+        }
+    }
+}
+
+impl Topic {
+    fn new(place: Range, since: Revision) -> Arc<Self> {
+        let inner =
+            Inner { events: VecDeque::new(), since, watches: 0, waiters: HashMap::new(), woken: None, closed: false };
+        Arc::new(Self { place, inner: Mutex::new(inner) })
+    }
+
+    /// Wakes the waiting watches, or says when to: many are woken together from time to time, so that they read
+    /// many events at once.
+    pub fn wake(&self, now: Instant) -> Option<Instant> {
+        let waiters = {
+            let mut inner = self.inner.lock();
+            if inner.waiters.len() > FEW_WAITERS {
+                let pause = PAUSE_PER_WAITER.saturating_mul(u32::try_from(inner.waiters.len()).unwrap_or(u32::MAX));
+                let due = inner.woken.map(|woken| woken + pause.min(LONGEST_PAUSE));
+                if due.is_some_and(|due| due > now) {
+                    return due;
+                }
+                inner.woken = Some(now);
+            }
+            mem::take(&mut inner.waiters)
+        };
+        waiters.into_values().for_each(Waker::wake);
+        None
+    }
+}
+
+/// The place whose topic has a range's events: the range itself, or its prefix up to the last `/`.
+fn place_of(range: &Range) -> Range {
+    match range {
+        Range::Key(_) => range.clone(),
+        Range::Prefix(prefix) => {
+            let end = prefix.rfind('/').map_or(0, |slash| slash + 1);
+            if end == prefix.len() { range.clone() } else { Range::prefix(prefix.get(..end).unwrap_or_default()) }
+        }
+    }
+}
+
+/// A watch of the embedded store.
+#[derive(Debug)]
+pub(super) struct TopicWatch {
+    topics: Arc<Topics>,
+    topic: Arc<Topic>,
+    id: u64,
+    /// The watched range, if it is narrower than the topic.
+    filter: Option<Range>,
+    /// Every event of the range up to here was returned.
+    cursor: Revision,
+    end: Option<WatchError>,
+}
+
+impl WatchSource for TopicWatch {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Batch, WatchError>> {
+        if let Some(end) = &self.end {
+            return Poll::Ready(Err(end.clone()));
+        }
+        let mut inner = self.topic.inner.lock();
+        if self.cursor < inner.since {
+            let end = WatchError::Lagged { delivered: self.cursor, oldest: inner.since };
+            self.end = Some(end.clone());
+            return Poll::Ready(Err(end));
+        }
+        let first = inner.events.partition_point(|event| event.revision <= self.cursor);
+        let mut events = Vec::new();
+        for event in inner.events.range(first..) {
+            self.cursor = event.revision;
+            if self.filter.as_ref().is_none_or(|range| range.contains(&event.key)) {
+                events.push(event.clone());
+                if events.len() == BATCH {
+                    break;
+                }
+            }
+        }
+        if !events.is_empty() {
+            return Poll::Ready(Ok(Batch { events }));
+        }
+        if inner.closed {
+            self.end = Some(WatchError::Closed);
+            return Poll::Ready(Err(WatchError::Closed));
+        }
+        let waker = context.waker();
+        inner.waiters.entry(self.id).and_modify(|known| known.clone_from(waker)).or_insert_with(|| waker.clone());
+        Poll::Pending
+    }
+
+    fn delivered(&self) -> Revision {
+        // In this order: what is published up to here is in the topic.
+        let published = self.topics.published();
+        let inner = self.topic.inner.lock();
+        if self.cursor < inner.since {
+            return self.cursor;
+        }
+        let first = inner.events.partition_point(|event| event.revision <= self.cursor);
+        let unseen = inner.events.get(first).map_or(published, |event| event.revision - 1);
+        self.cursor.max(unseen)
+    }
+}
+
+impl Drop for TopicWatch {
+    fn drop(&mut self) {
+        self.topics.leave(&self.topic, self.id);
+    }
+}
