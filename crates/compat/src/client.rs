@@ -1,0 +1,98 @@
+//! A small HTTP client that keeps one connection and sends what it is told, well formed or not.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::SendRequest;
+use hyper_util::rt::TokioIo;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// Where a server is and how it is spoken to.
+#[derive(Clone)]
+pub struct Target {
+    /// The address.
+    pub address: SocketAddr,
+    /// The TLS side.
+    pub tls: Arc<rustls::ClientConfig>,
+}
+
+/// A request to send.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The method.
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    /// The headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+}
+
+/// An answer in full.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The code.
+    pub code: u16,
+    /// The headers.
+    pub headers: hyper::HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// A client of one server.
+pub struct Client {
+    target: Target,
+    sender: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl Client {
+    /// A client that connects when it first sends.
+    pub fn new(target: Target) -> Self {
+        Client { target, sender: None }
+    }
+
+    /// Sends a request and reads the whole answer. A connection that was closed meanwhile is made anew once.
+    pub async fn send(&mut self, request: &Request) -> Result<Response, String> {
+        match self.attempt(request).await {
+            Ok(response) => Ok(response),
+            Err(_) => {
+                self.sender = None;
+                self.attempt(request).await
+            }
+        }
+    }
+
+    async fn attempt(&mut self, request: &Request) -> Result<Response, String> {
+        if self.sender.as_ref().is_none_or(SendRequest::is_closed) {
+            self.sender = Some(self.connect().await?);
+        }
+        let sender = self.sender.as_mut().ok_or("no connection")?;
+        let mut builder = hyper::Request::builder().method(request.method.as_str()).uri(request.path.as_str());
+        builder = builder.header("Host", self.target.address.to_string());
+        for (name, value) in &request.headers {
+            builder = builder.header(name, value);
+        }
+        let body = Full::from(request.body.clone().unwrap_or_default());
+        let request = builder.body(body).map_err(|e| e.to_string())?;
+        sender.ready().await.map_err(|e| e.to_string())?;
+        let response = sender.send_request(request).await.map_err(|e| e.to_string())?;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.map_err(|e| e.to_string())?.to_bytes();
+        Ok(Response { code: parts.status.as_u16(), headers: parts.headers, body })
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
+        let stream = TcpStream::connect(self.target.address).await.map_err(|e| e.to_string())?;
+        let _ = stream.set_nodelay(true);
+        let name = rustls_pki_types::ServerName::from(self.target.address.ip());
+        let stream =
+            TlsConnector::from(self.target.tls.clone()).connect(name, stream).await.map_err(|e| e.to_string())?;
+        let (sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+}
