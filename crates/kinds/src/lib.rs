@@ -1,1 +1,36 @@
 //! The catalogue of built-in kinds: names, scope, schema, list keys, defaults, checks, table columns.
+//!
+//! Everything that a Kubernetes 1.33 API server knows about its own kinds, as data and pure functions:
+//!
+//! * [`resources`], [`find`]: the [`Resource`]s, their versions, verbs, subresources, columns and [`Strategy`];
+//! * [`definitions`]: the published types with their list keys, merge keys and defaults;
+//! * [`decode`]: JSON into a built-in type as Go's decoder does it, with its texts;
+//! * [`table`]: the cells of tables.
+//!
+//! ```
+//! use object::json;
+//! let (resource, version) = kinds::find("", "v1", "configmaps").unwrap();
+//! assert_eq!((resource.kind, resource.namespaced), ("ConfigMap", true));
+//! let body = json::parse(br#"{"metadata": {"name": "a"}, "data": {"k": 1}}"#).unwrap();
+//! let error = kinds::decode(version.definition().unwrap(), body).unwrap_err();
+//! assert_eq!(error, "json: cannot unmarshal number into Go struct field ConfigMap.data of type string");
+//! ```
+//!
+//! The crate knows nothing of HTTP and storage; the time is passed in.
+
+mod catalogue;
+mod decode;
+pub mod definitions;
+mod go_time;
+mod groups;
+pub mod quantity;
+mod resource;
+pub mod table;
+
+pub use catalogue::{find, find_kind, group_versions, groups, in_group, resources};
+pub use decode::{Decoded, decode};
+pub use definitions::{Definition, definitions};
+pub use resource::{
+    ALL_VERBS, CHANGE_VERBS, Column, Context, Conversion, Generation, Parts, Propagation, Resource, SelectableField,
+    Storage, Strategy, Subresource, User, Version,
+};

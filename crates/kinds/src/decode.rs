@@ -1,0 +1,321 @@
+//! JSON into a built-in type, as Go's decoder reads it and its encoder writes it back.
+//!
+//! What comes out has the shape that a real server stores and serves: fields that Go always writes are there
+//! (`status: {}`, `creationTimestamp: null`), empty ones that it omits are gone, quantities and times are in canonical
+//! form. Unknown fields are dropped and reported.
+
+use crate::definitions::{Definition, Schema, Type};
+use crate::go_time::{self, Layout};
+use crate::quantity::Quantity;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use object::{Map, Value, json};
+use std::fmt::Write;
+
+/// A decoded object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// The object.
+    pub object: Value,
+    /// The paths of unknown fields, `spec.containers[0].x`, in order.
+    pub unknown: Vec<String>,
+}
+
+/// Decodes a JSON value into the type of a definition.
+///
+/// # Errors
+/// Go's text, for example
+/// `json: cannot unmarshal number into Go struct field ConfigMap.data of type string`.
+pub fn decode(definition: &'static Definition, value: Value) -> Result<Decoded, String> {
+    let mut decoder = Decoder { unknown: Vec::new(), saved: None, fields: Vec::new(), path: Vec::new(), structure: "" };
+    let object = match value {
+        Value::Object(members) => Value::Object(decoder.structure(definition, members)?),
+        Value::Null => Value::Object(definition.zero()),
+        other => {
+            let kind = json_kind(&other);
+            return Err(format!("json: cannot unmarshal {kind} into Go value of type {}", definition.go_name()));
+        }
+    };
+    match decoder.saved {
+        Some(error) => Err(error),
+        None => Ok(Decoded { object, unknown: decoder.unknown }),
+    }
+}
+
+/// Where the decoder is in the document.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Field(&'a str),
+    Index(usize),
+}
+
+struct Decoder<'a> {
+    unknown: Vec<String>,
+    /// The first value of a wrong type. Go reads on and reports it in the end.
+    saved: Option<String>,
+    /// The struct fields on the way: what errors name.
+    fields: Vec<&'static str>,
+    /// Everything on the way: what reports of unknown fields name.
+    path: Vec<Step<'a>>,
+    /// The innermost struct.
+    structure: &'static str,
+}
+
+impl Decoder<'_> {
+    fn structure(&mut self, definition: &'static Definition, members: Map) -> Result<Map, String> {
+        let outer = std::mem::replace(&mut self.structure, definition.type_name());
+        let mut out: Vec<(&'static str, Value)> = Vec::with_capacity(members.len() + 2);
+        // Both the members and the fields are sorted: one walk over both.
+        let mut fields = definition.fields.iter().peekable();
+        for (key, value) in members {
+            while let Some(field) = fields.next_if(|f| f.name < key.as_str()) {
+                out.extend(field.zero().map(|zero| (field.name, zero)));
+            }
+            let Some(field) = fields.next_if(|f| f.name == key.as_str()) else {
+                self.report_unknown(&key);
+                continue;
+            };
+            self.fields.push(field.name);
+            self.path.push(Step::Field(field.name));
+            let value = self.value(&field.schema, value)?;
+            self.path.pop();
+            self.fields.pop();
+            match value {
+                Some(value) if !(field.omit_empty && is_empty(&value, field.pointer, &field.schema.ty)) => {
+                    out.push((field.name, nil_if_empty(value)));
+                }
+                _ => out.extend(field.zero().map(|zero| (field.name, zero))),
+            }
+        }
+        for field in fields {
+            out.extend(field.zero().map(|zero| (field.name, zero)));
+        }
+        self.structure = outer;
+        Ok(out.into_iter().collect())
+    }
+
+    /// Nothing stands for a value that stays what it is when nothing is said (null, or one of the wrong type).
+    fn value(&mut self, schema: &Schema, value: Value) -> Result<Option<Value>, String> {
+        if value.is_null() {
+            return Ok(None);
+        }
+        let definition = schema.ty.definition();
+        let ty = match definition {
+            Some(d) if d.fields.is_empty() => &d.schema.ty,
+            _ => &schema.ty,
+        };
+        Ok(match (ty, value) {
+            (Type::Ref(_), Value::Object(members)) => match definition {
+                Some(d) => Some(Value::Object(self.structure(d, members)?)),
+                None => Some(Value::Object(members)),
+            },
+            (Type::List(item), Value::Array(items)) => {
+                let mut out = Vec::with_capacity(items.len());
+                for (i, value) in items.into_iter().enumerate() {
+                    self.path.push(Step::Index(i));
+                    out.push(self.value(item, value)?.unwrap_or_else(|| zero(&item.ty)));
+                    self.path.pop();
+                }
+                Some(Value::Array(out))
+            }
+            (Type::Map(inner), Value::Object(members)) => {
+                let quantities = matches!(inner.ty, Type::Ref(name) if name.ends_with(".Quantity"));
+                let mut out: Vec<(_, Value)> = Vec::with_capacity(members.len());
+                for (key, value) in members {
+                    let value = self.value(inner, value)?.unwrap_or_else(|| zero(&inner.ty));
+                    let value = if quantities { rounded(value) } else { value };
+                    out.push((key, value));
+                }
+                Some(Value::Object(out.into_iter().collect()))
+            }
+            (Type::String, value @ Value::String(_)) => Some(value),
+            (Type::Bool, value @ Value::Bool(_)) => Some(value),
+            (Type::Int64, value @ Value::Int(_)) => Some(value),
+            (Type::Int32, Value::Int(i)) if i32::try_from(i).is_ok() => Some(Value::Int(i)),
+            (Type::Double, value @ (Value::Int(_) | Value::Float(_))) => Some(value),
+            (Type::IntOrString, value @ Value::String(_)) => Some(value),
+            (Type::IntOrString, Value::Int(i)) if i32::try_from(i).is_ok() => Some(Value::Int(i)),
+            (Type::IntOrString, value) => {
+                // The type reads itself, and its error ends the decoding.
+                return Err(self.wrong_type(&value, "int32", true));
+            }
+            (Type::Quantity, value) => {
+                let text = match &value {
+                    Value::String(s) => s.trim().to_owned(),
+                    other => json::to_string(other),
+                };
+                Some(Quantity::parse(&text)?.to_string().into())
+            }
+            (Type::DateTime, Value::String(text)) => {
+                let micros = definition.is_some_and(|d| d.type_name() == "MicroTime");
+                let layout = if micros { Layout::Micros } else { Layout::Seconds };
+                Some(go_time::normalise(&text, layout)?.into())
+            }
+            (Type::DateTime, value) => return Err(self.wrong_type(&value, "string", false)),
+            (Type::Bytes, Value::String(text)) => match read_base64(&text) {
+                Ok(bytes) => Some(STANDARD.encode(bytes).into()),
+                Err(at) => {
+                    self.save(format!("illegal base64 data at input byte {at}"));
+                    None
+                }
+            },
+            (Type::Any, value) => Some(self.raw(definition, value)?),
+            (Type::Object, value) => Some(value),
+            (ty, value) => {
+                let error = self.wrong_type(&value, &go_type(ty, definition), is_number(ty));
+                self.save(error);
+                None
+            }
+        })
+    }
+
+    /// Values that a type of its own reads: raw JSON, or the schema of a schema.
+    fn raw(&mut self, definition: Option<&'static Definition>, value: Value) -> Result<Value, String> {
+        let Some(definition) = definition else { return Ok(value) };
+        if definition.type_name() == "JSON" {
+            return Ok(value);
+        }
+        let Some(props) = crate::definitions().get(&definition.name.replace(definition.type_name(), "JSONSchemaProps"))
+        else {
+            return Ok(value);
+        };
+        match value {
+            // Decoded by a decoder of its own: unknown fields are not reported, and errors know nothing of the outside.
+            Value::Object(_) => Ok(decode(props, value)?.object),
+            Value::Array(items) if definition.type_name() == "JSONSchemaPropsOrArray" => {
+                let items: Result<Vec<Value>, String> =
+                    items.into_iter().map(|item| Ok(decode(props, item)?.object)).collect();
+                Ok(Value::Array(items?))
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn wrong_type(&self, value: &Value, go_type: &str, literal: bool) -> String {
+        let kind = match value {
+            Value::Int(_) | Value::Float(_) if literal => format!("number {}", json::to_string(value)),
+            other => json_kind(other).to_owned(),
+        };
+        format!(
+            "json: cannot unmarshal {kind} into Go struct field {}.{} of type {go_type}",
+            self.structure,
+            self.fields.join(".")
+        )
+    }
+
+    fn save(&mut self, error: String) {
+        self.saved.get_or_insert(error);
+    }
+
+    fn report_unknown(&mut self, key: &str) {
+        let mut text = String::new();
+        for step in &self.path {
+            match step {
+                Step::Field(name) if text.is_empty() => text.push_str(name),
+                Step::Field(name) => {
+                    let _ = write!(text, ".{name}");
+                }
+                Step::Index(i) => {
+                    let _ = write!(text, "[{i}]");
+                }
+            }
+        }
+        if !text.is_empty() {
+            text.push('.');
+        }
+        text.push_str(key);
+        self.unknown.push(text);
+    }
+}
+
+fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Int(_) | Value::Float(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn is_number(ty: &Type) -> bool {
+    matches!(ty, Type::Int32 | Type::Int64 | Type::Double)
+}
+
+/// Whether Go's `omitempty` leaves a value out.
+fn is_empty(value: &Value, pointer: bool, ty: &Type) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => matches!(ty, Type::Map(_)) && members.is_empty(),
+        _ if pointer || matches!(ty, Type::Ref(_)) => false,
+        Value::String(s) => s.is_empty(),
+        Value::Int(i) => *i == 0,
+        Value::Float(f) => *f == 0.0,
+        Value::Bool(b) => !b,
+        Value::Null => true,
+    }
+}
+
+/// An empty list does not survive the storage's encoding: it comes back as null.
+fn nil_if_empty(value: Value) -> Value {
+    match value {
+        Value::Array(items) if items.is_empty() => Value::Null,
+        value => value,
+    }
+}
+
+/// The zero value of an item.
+fn zero(ty: &Type) -> Value {
+    match ty {
+        Type::String | Type::Bytes => "".into(),
+        Type::Int32 | Type::Int64 | Type::Double => Value::Int(0),
+        Type::Bool => Value::Bool(false),
+        Type::Ref(_) => match ty.definition() {
+            Some(d) if !d.fields.is_empty() => Value::Object(d.zero()),
+            Some(d) if matches!(d.schema.ty, Type::Quantity) => "0".into(),
+            _ => Value::Null,
+        },
+        _ => Value::Null,
+    }
+}
+
+fn rounded(value: Value) -> Value {
+    match value.as_str().map(Quantity::parse) {
+        Some(Ok(quantity)) => quantity.rounded_to_milli().to_string().into(),
+        _ => value,
+    }
+}
+
+/// A type as Go's errors print it.
+fn go_type(ty: &Type, definition: Option<&Definition>) -> String {
+    match ty {
+        Type::String => "string".to_owned(),
+        Type::Bytes => "[]uint8".to_owned(),
+        Type::Int32 => "int32".to_owned(),
+        Type::Int64 => "int64".to_owned(),
+        Type::Double => "float64".to_owned(),
+        Type::Bool => "bool".to_owned(),
+        Type::List(item) => format!("[]{}", go_type(&item.ty, item.ty.definition())),
+        Type::Map(inner) => format!("map[string]{}", go_type(&inner.ty, inner.ty.definition())),
+        Type::Ref(_) => match definition {
+            Some(d) if d.type_name() == "Quantity" => "resource.Quantity".to_owned(),
+            Some(d) => d.go_name().to_owned(),
+            None => "struct {}".to_owned(),
+        },
+        _ => "interface {}".to_owned(),
+    }
+}
+
+/// Standard base64 as Go reads it: line breaks are skipped; the error is the offset of the first bad byte.
+fn read_base64(text: &str) -> Result<Vec<u8>, usize> {
+    let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    STANDARD.decode(&clean).map_err(|error| match error {
+        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
+        base64::DecodeError::InvalidLength(at) => at,
+        base64::DecodeError::InvalidPadding => clean.trim_end_matches('=').len(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+use super::*;
+use crate::definitions;
+
+fn decoded(name: &str, body: &str) -> Result<(String, Vec<String>), String> {
+    let definition = definitions().get(name).unwrap();
+    let decoded = decode(definition, json::parse(body.as_bytes()).unwrap())?;
+    Ok((json::to_string(&decoded.object), decoded.unknown))
+}
+
+const POD: &str = "io.k8s.api.core.v1.Pod";
+
+#[test]
+fn a_round_trip_writes_what_go_writes() {
+    let (text, unknown) = decoded(
+        "io.k8s.api.core.v1.ConfigMap",
+        r#"{"data": {}, "binaryData": {"b": "AA=="}, "immutable": false, "metadata": {"name": "a", "labels": null}}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        text,
+        r#"{"binaryData":{"b":"AA=="},"immutable":false,"metadata":{"creationTimestamp":null,"name":"a"}}"#
+    );
+    assert!(unknown.is_empty());
+}
+
+#[test]
+fn structures_held_by_value_and_lists_without_omitempty_are_written() {
+    let (text, _) = decoded(
+        POD,
+        r#"{"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": 0.5}}}], "hostNetwork": false}}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        text,
+        r#"{"metadata":{"creationTimestamp":null},"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"500m"}}}]},"status":{}}"#
+    );
+    let (text, _) = decoded("io.k8s.api.rbac.v1.Role", r#"{"rules": []}"#).unwrap();
+    assert_eq!(text, r#"{"metadata":{"creationTimestamp":null},"rules":null}"#);
+}
+
+#[test]
+fn unknown_fields_are_dropped_and_named() {
+    let (text, unknown) =
+        decoded(POD, r#"{"x": 1, "spec": {"containers": [{"name": "c", "y": 1}], "zz": 1}}"#).unwrap();
+    assert!(!text.contains("zz"));
+    assert_eq!(unknown, ["spec.containers[0].y", "spec.zz", "x"]);
+}
+
+#[test]
+fn values_of_the_wrong_type_are_refused_in_gos_words() {
+    for (name, body, want) in [
+        (POD, r#"{"spec": "x"}"#, "json: cannot unmarshal string into Go struct field Pod.spec of type v1.PodSpec"),
+        (
+            POD,
+            r#"{"metadata": {"labels": {"a": 5}}}"#,
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
+        ),
+        (
+            POD,
+            r#"{"metadata": {"generation": "x"}}"#,
+            "json: cannot unmarshal string into Go struct field ObjectMeta.metadata.generation of type int64",
+        ),
+        (
+            POD,
+            r#"{"metadata": {"ownerReferences": {}}}"#,
+            "json: cannot unmarshal object into Go struct field ObjectMeta.metadata.ownerReferences of type []v1.OwnerReference",
+        ),
+        (
+            POD,
+            r#"{"metadata": {"creationTimestamp": 5}}"#,
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string",
+        ),
+        (
+            POD,
+            r#"{"spec": {"priority": 1.5}}"#,
+            "json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32",
+        ),
+        (POD, r#"[]"#, "json: cannot unmarshal array into Go value of type v1.Pod"),
+        (
+            "io.k8s.api.core.v1.ConfigMap",
+            r#"{"data": []}"#,
+            "json: cannot unmarshal array into Go struct field ConfigMap.data of type map[string]string",
+        ),
+        ("io.k8s.api.core.v1.ConfigMap", r#"{"binaryData": {"a": "*"}}"#, "illegal base64 data at input byte 0"),
+        (
+            "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration",
+            r#"{"webhooks": [{"timeoutSeconds": "x"}]}"#,
+            "json: cannot unmarshal string into Go struct field ValidatingWebhook.webhooks.timeoutSeconds of type int32",
+        ),
+    ] {
+        assert_eq!(decoded(name, body).unwrap_err(), want, "{body}");
+    }
+}

@@ -1,0 +1,48 @@
+//! The built-in groups, one file each.
+
+use crate::resource::Resource;
+
+mod admissionregistration;
+mod apiextensions;
+mod apiregistration;
+mod apps;
+mod authentication;
+mod authorization;
+mod autoscaling;
+mod batch;
+mod certificates;
+mod coordination;
+mod core;
+mod discovery;
+mod events;
+mod flowcontrol;
+mod networking;
+mod node;
+mod policy;
+mod rbac;
+mod scheduling;
+mod storage;
+
+/// The groups in the order in which discovery lists them.
+pub(crate) const GROUPS: [&[Resource]; 20] = [
+    core::RESOURCES,
+    apiregistration::RESOURCES,
+    apps::RESOURCES,
+    events::RESOURCES,
+    authentication::RESOURCES,
+    authorization::RESOURCES,
+    autoscaling::RESOURCES,
+    batch::RESOURCES,
+    certificates::RESOURCES,
+    networking::RESOURCES,
+    policy::RESOURCES,
+    rbac::RESOURCES,
+    storage::RESOURCES,
+    admissionregistration::RESOURCES,
+    apiextensions::RESOURCES,
+    scheduling::RESOURCES,
+    coordination::RESOURCES,
+    node::RESOURCES,
+    discovery::RESOURCES,
+    flowcontrol::RESOURCES,
+];

@@ -1,0 +1,446 @@
+//! What the catalogue says of one built-in resource.
+
+use crate::definitions::{Definition, definitions};
+use jiff::Timestamp;
+use object::field::{FieldError, Path};
+use object::names::{self, NameCheck};
+use object::{Map, Value, metadata};
+
+/// A built-in resource of one group, in all its versions. Resources of two groups may share their storage
+/// (`events`): see [`Storage`].
+#[derive(Clone, Copy, Debug)]
+pub struct Resource {
+    /// The group; empty for the core group.
+    pub group: &'static str,
+    /// The served versions, the preferred one first.
+    pub versions: &'static [Version],
+    /// The kind, `Pod`.
+    pub kind: &'static str,
+    /// The name in URLs, `pods`.
+    pub plural: &'static str,
+    /// Short names, `po`.
+    pub short_names: &'static [&'static str],
+    /// Categories, `all`.
+    pub categories: &'static [&'static str],
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// The verbs in the order of the alphabet.
+    pub verbs: &'static [&'static str],
+    /// The subresources in the order of their names.
+    pub subresources: &'static [Subresource],
+    /// Where objects are kept; nothing for resources that keep none (reviews, bindings).
+    pub storage: Option<Storage>,
+    /// The columns of tables, without those of the object itself.
+    pub columns: &'static [Column],
+    /// The cells of one object's row, as many as there are columns.
+    pub cells: fn(&Value, Timestamp) -> Vec<Value>,
+    /// Field selectors beside `metadata.name` and `metadata.namespace`.
+    pub selectable: &'static [SelectableField],
+    /// Rules for writing.
+    pub strategy: Strategy,
+}
+
+/// A served version of a resource.
+#[derive(Clone, Copy, Debug)]
+pub struct Version {
+    /// The version, `v1`.
+    pub name: &'static str,
+    /// The name of its definition.
+    pub definition: &'static str,
+    /// Fills in defaults, after decoding and before conversion.
+    pub default: fn(&mut Value),
+    /// Conversion to and from the version that is stored; nothing where this is the one.
+    pub convert: Option<Conversion>,
+}
+
+/// Conversion of an object between a served version and the stored one. `apiVersion` and `kind` are converted too.
+#[derive(Clone, Copy, Debug)]
+pub struct Conversion {
+    /// From the served version to the stored one.
+    pub to_stored: fn(&mut Value),
+    /// From the stored version to the served one.
+    pub from_stored: fn(&mut Value),
+}
+
+/// Where and as what objects are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Storage {
+    /// The group of the stored form.
+    pub group: &'static str,
+    /// The version of the stored form.
+    pub version: &'static str,
+    /// The name below which they are kept, shared by resources that are one.
+    pub resource: &'static str,
+    /// After how many seconds an object expires; 0 for never.
+    pub expires: u64,
+}
+
+/// A subresource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subresource {
+    /// The last part of the URL, `status`.
+    pub name: &'static str,
+    /// The group of its kind, where it differs from the resource's.
+    pub group: &'static str,
+    /// The version of its kind, where it differs from the resource's; empty otherwise.
+    pub version: &'static str,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The verbs in the order of the alphabet.
+    pub verbs: &'static [&'static str],
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The heading.
+    pub name: &'static str,
+    /// `string`, `integer`, `boolean`.
+    pub ty: &'static str,
+    /// `name` for the column that names the object, else empty.
+    pub format: &'static str,
+    /// 0 for columns that are always shown, 1 for those of wide output.
+    pub priority: i32,
+}
+
+/// A field that selectors can name.
+#[derive(Clone, Copy, Debug)]
+pub struct SelectableField {
+    /// The name in selectors, `spec.nodeName`.
+    pub name: &'static str,
+    /// Its value as text; of the stored form.
+    pub value: fn(&Value) -> String,
+}
+
+/// What a write changes beside what the client sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generation {
+    /// The kind keeps no generation.
+    None,
+    /// It is 1 from the start and counts the changes of these top-level parts (`spec`, `metadata.annotations`).
+    Counts(&'static [&'static [&'static str]]),
+    /// It is 1 from the start and counts each change of anything but metadata and status.
+    CountsAll,
+    /// It is set to 1 by the create and stays.
+    One,
+}
+
+/// What a deletion does with dependents when nobody says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They are collected afterwards.
+    Background,
+    /// They are let go.
+    Orphan,
+}
+
+/// Who asks, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The time of the request.
+    pub now: Timestamp,
+    /// The user who asks.
+    pub user: Option<&'a User>,
+}
+
+/// A user, as the authenticators made them out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    /// The name.
+    pub name: String,
+    /// The unique id; often empty.
+    pub uid: String,
+    /// The groups.
+    pub groups: Vec<String>,
+    /// What else is known of them.
+    pub extra: Vec<(String, Vec<String>)>,
+}
+
+/// Parts of an object, each as the names on the way to it.
+pub type Parts = &'static [&'static [&'static str]];
+
+/// The rules for writing a resource. The hooks see the stored form, decoded and defaulted.
+#[derive(Clone, Copy, Debug)]
+pub struct Strategy {
+    /// The rule for names.
+    pub name: NameCheck,
+    /// Whether an update of an absent object makes it.
+    pub create_on_update: bool,
+    /// Whether an update without a resourceVersion is taken.
+    pub unconditional_update: bool,
+    /// How the generation moves.
+    pub generation: Generation,
+    /// What creates drop and updates of the resource itself leave as it was: `status`.
+    pub reset: Parts,
+    /// What updates of `/status` leave as it was; these may be written by nobody through it.
+    pub reset_status: Parts,
+    /// What becomes of dependents by default.
+    pub propagation: Propagation,
+    /// Whether deletion waits for somebody to stop what the object stands for (pods).
+    pub graceful: bool,
+    /// Changes an object to be created.
+    pub prepare_create: fn(&mut Value, &Context<'_>),
+    /// Changes an updated object, given the old one.
+    pub prepare_update: fn(&mut Value, &Value, &Context<'_>),
+    /// Changes an object updated through `/status`, given the old one.
+    pub prepare_status: fn(&mut Value, &Value, &Context<'_>),
+    /// Checks everything but metadata of an object to be created.
+    pub validate: fn(&Value) -> Vec<FieldError>,
+    /// Checks everything but metadata of an update: new and old object.
+    pub validate_update: fn(&Value, &Value) -> Vec<FieldError>,
+    /// Checks an update through `/status`: new and old object.
+    pub validate_status: fn(&Value, &Value) -> Vec<FieldError>,
+    /// Warnings for a create (no old object) or an update.
+    pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
+}
+
+/// The verbs of a resource that has them all.
+pub const ALL_VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// The verbs of `status` and its like.
+pub const CHANGE_VERBS: &[&str] = &["get", "patch", "update"];
+
+const STATUS: Parts = &[&["status"]];
+const SPEC: Parts = &[&["spec"]];
+
+impl Strategy {
+    /// The rules that most kinds follow: names are DNS subdomains, updates need no resourceVersion, no generation.
+    pub const PLAIN: Strategy = Strategy {
+        name: names::dns1123_subdomain,
+        create_on_update: false,
+        unconditional_update: true,
+        generation: Generation::None,
+        reset: &[],
+        reset_status: &[],
+        propagation: Propagation::Background,
+        graceful: false,
+        prepare_create: |_, _| {},
+        prepare_update: |_, _, _| {},
+        prepare_status: |_, _, _| {},
+        validate: |_| Vec::new(),
+        validate_update: |_, _| Vec::new(),
+        validate_status: |_, _| Vec::new(),
+        warnings: |_, _| Vec::new(),
+    };
+
+    /// [`Strategy::PLAIN`] with a status of its own and a generation that counts the changes of `spec`.
+    pub const WITH_STATUS: Strategy =
+        Strategy { generation: Generation::Counts(SPEC), reset: STATUS, reset_status: SPEC, ..Strategy::PLAIN };
+}
+
+impl Version {
+    /// A version that is stored as it is, without defaults.
+    pub const fn stored(name: &'static str, definition: &'static str) -> Self {
+        Version { name, definition, default: |_| {}, convert: None }
+    }
+
+    /// This version with a function that fills in defaults.
+    pub const fn with_default(self, default: fn(&mut Value)) -> Self {
+        Version { default, ..self }
+    }
+
+    /// The definition.
+    pub fn definition(&self) -> Option<&'static Definition> {
+        definitions().get(self.definition)
+    }
+}
+
+impl Column {
+    /// A column that is always shown.
+    pub const fn new(name: &'static str, ty: &'static str) -> Self {
+        Column { name, ty, format: "", priority: 0 }
+    }
+
+    /// A column of wide output.
+    pub const fn wide(name: &'static str, ty: &'static str) -> Self {
+        Column { priority: 1, ..Column::new(name, ty) }
+    }
+
+    /// The column `Name`.
+    pub const NAME: Column = Column { format: "name", ..Column::new("Name", "string") };
+    /// The column `Age`.
+    pub const AGE: Column = Column::new("Age", "string");
+}
+
+impl Subresource {
+    /// A subresource of the resource's own group and version.
+    pub const fn new(name: &'static str, kind: &'static str, verbs: &'static [&'static str]) -> Self {
+        Subresource { name, group: "", version: "", kind, verbs }
+    }
+
+    /// `status`
+    pub const fn status(kind: &'static str) -> Self {
+        Self::new("status", kind, CHANGE_VERBS)
+    }
+
+    /// `scale`
+    pub const SCALE: Subresource =
+        Subresource { name: "scale", group: "autoscaling", version: "v1", kind: "Scale", verbs: CHANGE_VERBS };
+}
+
+impl Resource {
+    /// A resource with every verb that is kept in its own group's `versions[0]`, with the columns `Name` and `Age`.
+    pub const fn new(
+        group: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+        versions: &'static [Version],
+    ) -> Self {
+        Resource {
+            group,
+            versions,
+            kind,
+            plural,
+            short_names: &[],
+            categories: &[],
+            namespaced: true,
+            verbs: ALL_VERBS,
+            subresources: &[],
+            storage: Some(Storage { group, version: versions[0].name, resource: plural, expires: 0 }),
+            columns: &[Column::NAME, Column::AGE],
+            cells: crate::table::name_and_age,
+            selectable: &[],
+            strategy: Strategy::PLAIN,
+        }
+    }
+
+    /// A resource that only answers what is posted to it.
+    pub const fn review(
+        group: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+        versions: &'static [Version],
+    ) -> Self {
+        Resource { verbs: &["create"], storage: None, ..Resource::new(group, kind, plural, versions) }
+    }
+
+    /// The singular: the kind in lower case.
+    pub fn singular(&self) -> String {
+        self.kind.to_lowercase()
+    }
+
+    /// The kind of lists.
+    pub fn list_kind(&self) -> String {
+        format!("{}List", self.kind)
+    }
+
+    /// The served version of a name.
+    pub fn version(&self, name: &str) -> Option<&'static Version> {
+        self.versions.iter().find(|v| v.name == name)
+    }
+
+    /// The subresource of a name.
+    pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
+        self.subresources.iter().find(|s| s.name == name)
+    }
+
+    /// The definition of the stored form.
+    pub fn stored_definition(&self) -> Option<&'static Definition> {
+        let storage = self.storage?;
+        definitions().of_kind(storage.group, storage.version, self.kind)
+    }
+
+    /// Makes a decoded object ready for a create: drops what a client may not set, sets the generation.
+    pub fn prepare_create(&self, object: &mut Value, context: &Context<'_>) {
+        let zero = self.stored_definition().map(Definition::zero).unwrap_or_default();
+        for part in self.strategy.reset {
+            put(object, part, at(&Value::Object(zero.clone()), part));
+        }
+        let meta = object.metadata_mut();
+        match self.strategy.generation {
+            Generation::None => {
+                meta.remove("generation");
+            }
+            _ => {
+                meta.insert("generation", 1);
+            }
+        }
+        (self.strategy.prepare_create)(object, context);
+    }
+
+    /// Makes a decoded object ready for an update: restores what a client may not change, moves the generation.
+    pub fn prepare_update(&self, object: &mut Value, old: &Value, context: &Context<'_>) {
+        for part in self.strategy.reset {
+            put(object, part, at(old, part));
+        }
+        (self.strategy.prepare_update)(object, old, context);
+        let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int);
+        let changed = match self.strategy.generation {
+            Generation::Counts(parts) => parts.iter().any(|part| at(object, part) != at(old, part)),
+            Generation::CountsAll => {
+                let content = |v: &Value| -> Vec<(String, Value)> {
+                    let members = v.as_object().into_iter().flat_map(Map::iter);
+                    members
+                        .filter(|(k, _)| !matches!(*k, "metadata" | "status" | "apiVersion" | "kind"))
+                        .map(|(k, v)| (k.to_owned(), v.clone()))
+                        .collect()
+                };
+                content(object) != content(old)
+            }
+            Generation::None | Generation::One => false,
+        };
+        let meta = object.metadata_mut();
+        match (generation, changed) {
+            (generation, true) => {
+                meta.insert("generation", generation.unwrap_or(0) + 1);
+            }
+            (Some(generation), false) => {
+                meta.insert("generation", generation);
+            }
+            (None, false) => {
+                meta.remove("generation");
+            }
+        }
+    }
+
+    /// Makes a decoded object ready for an update through `/status`.
+    pub fn prepare_status(&self, object: &mut Value, old: &Value, context: &Context<'_>) {
+        for part in self.strategy.reset_status {
+            put(object, part, at(old, part));
+        }
+        let generation = old.at(&["metadata", "generation"]).cloned();
+        put(object, &["metadata", "generation"], generation);
+        (self.strategy.prepare_status)(object, old, context);
+    }
+
+    /// Checks an object to be created, metadata first.
+    pub fn validate(&self, object: &Value) -> Vec<FieldError> {
+        let empty = Map::new();
+        let meta = object.metadata().unwrap_or(&empty);
+        let mut errors = metadata::validate(meta, self.namespaced, self.strategy.name, &Path::ROOT.child("metadata"));
+        errors.extend((self.strategy.validate)(object));
+        errors
+    }
+
+    /// Checks an updated object against the old one, metadata first.
+    pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = self.validate_update_metadata(object, old);
+        errors.extend((self.strategy.validate_update)(object, old));
+        errors
+    }
+
+    /// Checks an update through `/status`, metadata first.
+    pub fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = self.validate_update_metadata(object, old);
+        errors.extend((self.strategy.validate_status)(object, old));
+        errors
+    }
+
+    fn validate_update_metadata(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        let empty = Map::new();
+        let (meta, old) = (object.metadata().unwrap_or(&empty), old.metadata().unwrap_or(&empty));
+        metadata::validate_update(meta, old, &Path::ROOT.child("metadata"))
+    }
+}
+
+fn at(object: &Value, part: &[&str]) -> Option<Value> {
+    object.at(part).cloned()
+}
+
+fn put(object: &mut Value, part: &[&str], value: Option<Value>) {
+    match value {
+        Some(value) => object.set_at(part, value),
+        None => {
+            object.remove_at(part);
+        }
+    }
+}
