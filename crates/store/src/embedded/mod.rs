@@ -6,6 +6,8 @@ mod journal;
 mod keyspace;
 mod recover;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod topics;
 mod writer;
 
@@ -86,8 +88,6 @@ struct Shared {
     /// The published revision, for those who wait for one.
     revision: watch::Sender<Revision>,
     revision_closed: AtomicBool,
-    /// Long work shall stop.
-    closing: AtomicBool,
     disk_bytes: AtomicU64,
     writes: AtomicU64,
     sync: Mutex<Histogram>,
@@ -123,7 +123,6 @@ impl Embedded {
             space: RwLock::new(space),
             topics,
             revision_closed: AtomicBool::new(false),
-            closing: AtomicBool::new(false),
             disk_bytes: AtomicU64::new(journal.as_ref().map_or(0, Journal::bytes)),
             writes: AtomicU64::new(0),
             sync: Mutex::default(),

@@ -4,9 +4,10 @@
 //! them. The same thread expires keys, forgets old history and has snapshots written.
 
 use std::collections::HashMap;
+use std::io;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -31,6 +32,8 @@ const CHANGES_PER_LOCK: usize = 512;
 const WORTHWHILE: u64 = 16 << 20;
 /// How long to wait with the next snapshot after one failed.
 const SNAPSHOT_RETRY: Duration = Duration::from_secs(10);
+/// How long expired keys stay when deleting them failed.
+const EXPIRY_RETRY: Duration = Duration::from_secs(1);
 /// The longest sleep: the clock may be changed, and tests move theirs.
 const LONGEST_SLEEP: Duration = Duration::from_secs(3600);
 
@@ -44,7 +47,8 @@ pub(super) enum Message {
     Compact(Revision, oneshot::Sender<()>),
     /// Do what the clock says is due.
     Tick(oneshot::Sender<()>),
-    Snapshot(std::io::Result<Snapshot>),
+    /// The snapshot's thread is at its end.
+    SnapshotDone,
     Close,
 }
 
@@ -54,6 +58,14 @@ enum Waiting {
     Many(oneshot::Sender<Vec<Outcome>>, Vec<Outcome>),
 }
 
+/// A snapshot being written.
+struct Running {
+    /// Its revision: nothing after it may be compacted.
+    revision: Revision,
+    thread: JoinHandle<io::Result<Snapshot>>,
+    cancel: Arc<AtomicBool>,
+}
+
 pub(super) struct Writer {
     shared: Arc<Shared>,
     journal: Option<Journal>,
@@ -61,10 +73,11 @@ pub(super) struct Writer {
     sender: Sender<Message>,
     receiver: Receiver<Message>,
     frame: Vec<u8>,
-    /// The revision of the snapshot being written, and its thread: nothing after it may be compacted.
-    snapshot: Option<(Revision, JoinHandle<()>)>,
+    snapshot: Option<Running>,
     /// No snapshot before this: the last one failed.
     snapshot_after: Option<Instant>,
+    /// No expiry before this: the last one failed.
+    expiry_after: Option<Instant>,
     /// Topics with many waiting watches, and when to wake them.
     sleepy: Vec<(Instant, Arc<Topic>)>,
     compact_to: Revision,
@@ -87,6 +100,7 @@ impl Writer {
             frame: Vec::new(),
             snapshot: None,
             snapshot_after: None,
+            expiry_after: None,
             sleepy: Vec::new(),
             compact_to: 0,
             unfinished: false,
@@ -124,7 +138,7 @@ impl Writer {
                         asides.push(reply);
                     }
                     Message::Tick(reply) => asides.push(reply),
-                    Message::Snapshot(outcome) => self.snapshot_done(outcome),
+                    Message::SnapshotDone => self.end_snapshot(),
                 }
                 if closing || group.writes.len() >= GROUP_WRITES || group.bytes >= GROUP_BYTES {
                     break;
@@ -157,8 +171,9 @@ impl Writer {
         let slack = (*age / 16).min(Duration::from_secs(30));
         let history = space.oldest_time().map(|time| time.saturating_add(millis(*age + slack)));
         let now = to_millis(self.shared.options.clock.now());
-        let due = space.next_expiry().into_iter().chain(history).min();
-        let sleep = due.map_or(LONGEST_SLEEP, |due| Duration::from_millis(due.saturating_sub(now)));
+        let until = |due: Option<u64>| due.map_or(LONGEST_SLEEP, |due| Duration::from_millis(due.saturating_sub(now)));
+        let pause = self.expiry_after.map_or(Duration::ZERO, |after| after.saturating_duration_since(Instant::now()));
+        let sleep = until(space.next_expiry()).max(pause).min(until(history));
         let wake = self.sleepy.iter().map(|(due, _)| due.saturating_duration_since(Instant::now())).min();
         // Never nothing at all: the clock may be coarser than a millisecond.
         sleep.max(Duration::from_millis(1)).min(wake.unwrap_or(LONGEST_SLEEP)).min(LONGEST_SLEEP)
@@ -167,7 +182,12 @@ impl Writer {
     fn commit(&mut self, mut group: Group) {
         let now = to_millis(self.shared.options.clock.now());
         let records = self.decide(&mut group, now);
-        let stored = self.store(now, &records);
+        let mut stored = self.store(now, &records);
+        if matches!(stored, Err(WriteError::NoSpace { .. })) && self.snapshot.is_some() {
+            // The snapshot may have taken the last space: it gives way.
+            self.end_snapshot();
+            stored = self.store(now, &records);
+        }
         match stored {
             Ok(()) => self.publish(records, now),
             Err(error) => {
@@ -271,14 +291,14 @@ impl Writer {
             }
         }
         let now = to_millis(self.shared.options.clock.now());
-        if self.shared.space.read().next_expiry().is_some_and(|due| due <= now) {
-            // A full disk: the keys stay a while longer. Watches and reads agree on that.
+        let expired = |writer: &Self| writer.shared.space.read().next_expiry().is_some_and(|due| due <= now);
+        if passed(self.expiry_after) && expired(self) {
             self.commit(Group::default());
+            // With a full disk, or after very many at once, the rest stays a little longer.
+            self.expiry_after = expired(self).then(|| Instant::now() + EXPIRY_RETRY);
         }
         self.compact(now);
-        if self.snapshot_after.is_none_or(|after| after <= Instant::now()) {
-            self.start_snapshot(WORTHWHILE);
-        }
+        self.start_snapshot(WORTHWHILE);
     }
 
     /// Forgets history that is too old, too much, or that somebody asked to forget.
@@ -290,7 +310,7 @@ impl Writer {
             let target = aged.max(self.compact_to.min(space.current()));
             (target, space.history_bytes() > options.history_bytes)
         };
-        let pin = self.snapshot.as_ref().map_or(Revision::MAX, |(revision, _)| *revision);
+        let pin = self.snapshot.as_ref().map_or(Revision::MAX, |running| running.revision);
         let target = target.min(pin);
         self.unfinished = false;
         if !too_much && target <= self.shared.space.read().compacted() {
@@ -313,7 +333,7 @@ impl Writer {
     /// Has a snapshot at the compacted revision written if it frees enough of the log.
     fn start_snapshot(&mut self, worthwhile: u64) {
         let Some(journal) = &self.journal else { return };
-        if self.snapshot.is_some() {
+        if self.snapshot.is_some() || !passed(self.snapshot_after) {
             return;
         }
         let revision = self.shared.space.read().compacted();
@@ -324,20 +344,25 @@ impl Writer {
         }
         let (disk, dir) = (journal.disk().clone(), journal.dir().to_owned());
         let (shared, sender) = (self.shared.clone(), self.sender.clone());
+        let cancel = Arc::new(AtomicBool::new(false));
+        let cancelled = cancel.clone();
         let spawned = thread::Builder::new().name("store-snapshot".into()).spawn(move || {
-            let outcome = snapshot::write(&*disk, &dir, &shared.space, revision, &shared.closing);
-            let _ = sender.send(Message::Snapshot(outcome));
+            let outcome = snapshot::write(&*disk, &dir, &shared.space, revision, &cancelled);
+            let _ = sender.send(Message::SnapshotDone);
+            outcome
         });
         match spawned {
-            Ok(thread) => self.snapshot = Some((revision, thread)),
+            Ok(thread) => self.snapshot = Some(Running { revision, thread, cancel }),
             Err(error) => self.snapshot_failed(&error),
         }
     }
 
-    fn snapshot_done(&mut self, outcome: std::io::Result<Snapshot>) {
-        if let Some((_, thread)) = self.snapshot.take() {
-            let _ = thread.join();
-        }
+    /// Takes over the snapshot being written, or gives it up if it is not finished.
+    fn end_snapshot(&mut self) {
+        // None: it was given up, and its message came later.
+        let Some(running) = self.snapshot.take() else { return };
+        running.cancel.store(true, Ordering::Relaxed);
+        let outcome = running.thread.join().unwrap_or_else(|_| Err(io::Error::other("the snapshot's thread panicked")));
         match (outcome, &mut self.journal) {
             (Ok(snapshot), Some(journal)) => {
                 journal.adopt(snapshot);
@@ -349,9 +374,11 @@ impl Writer {
         }
     }
 
-    fn snapshot_failed(&mut self, error: &std::io::Error) {
+    fn snapshot_failed(&mut self, error: &io::Error) {
         self.snapshot_after = Some(Instant::now() + SNAPSHOT_RETRY);
-        if is_full(error) {
+        if error.kind() == io::ErrorKind::Interrupted {
+            tracing::debug!("a snapshot was given up");
+        } else if is_full(error) {
             tracing::warn!("no space for a snapshot: the log cannot be shortened");
         } else {
             tracing::error!(%error, "cannot write a snapshot");
@@ -359,18 +386,14 @@ impl Writer {
     }
 
     fn close(mut self) {
-        self.shared.closing.store(true, Ordering::Relaxed);
-        if let Some((_, thread)) = self.snapshot.take() {
-            let _ = thread.join();
-            // A finished one is found and used at the next start.
-        }
+        self.end_snapshot();
         if let Some(journal) = &mut self.journal {
             journal.mark_closed();
         }
         self.shared.topics.close();
         self.shared.revision_closed.store(true, Ordering::Release);
         self.shared.revision.send_modify(|_| ());
-        // Whatever was sent meanwhile is answered: dropping the receiver drops the senders of the replies.
+        // Whatever was sent meanwhile is answered `Closed`: dropping the receiver drops the senders of the replies.
     }
 }
 
@@ -441,6 +464,10 @@ pub(super) fn in_groups(writes: impl Iterator<Item = Write>) -> impl Iterator<It
 fn size(write: &Write) -> usize {
     let value = if let Change::Put { value, .. } = &write.change { value.len() } else { 0 };
     write.key.len() + value + 32
+}
+
+fn passed(after: Option<Instant>) -> bool {
+    after.is_none_or(|after| after <= Instant::now())
 }
 
 fn millis(duration: Duration) -> u64 {
