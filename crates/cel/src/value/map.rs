@@ -28,28 +28,26 @@ pub enum Map<'a> {
 #[derive(Clone, Default)]
 pub struct MapBuilder<'a> {
     entries: Vec<(Value<'a>, Value<'a>)>,
-    index: HashMap<Key, usize>,
+    strings: HashMap<Arc<str>, usize>,
+    scalars: HashMap<Scalar, usize>,
 }
 
-/// A key that hashes. Keys of different types differ even where they compare equal, as in Go's maps.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
+/// A key that is not a string. Keys of different types differ even where they compare equal, as in Go's maps.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Scalar {
     Bool(bool),
     Int(i64),
     Uint(u64),
     Double(u64),
-    String(Arc<str>),
 }
 
-impl Key {
-    fn new(value: &Value<'_>) -> Option<Key> {
+impl Scalar {
+    fn new(value: &Value<'_>) -> Option<Scalar> {
         Some(match value {
-            Value::Bool(key) => Key::Bool(*key),
-            Value::Int(key) => Key::Int(*key),
-            Value::Uint(key) => Key::Uint(*key),
-            Value::Double(key) => Key::Double(key.to_bits()),
-            Value::String(Text::Shared(key)) => Key::String(key.clone()),
-            Value::String(key) => Key::String(Arc::from(&**key)),
+            Value::Bool(key) => Scalar::Bool(*key),
+            Value::Int(key) => Scalar::Int(*key),
+            Value::Uint(key) => Scalar::Uint(*key),
+            Value::Double(key) => Scalar::Double(key.to_bits()),
             _ => return None,
         })
     }
@@ -80,12 +78,27 @@ impl<'a> MapBuilder<'a> {
             return;
         }
         self.entries.push((key, value));
-        if self.entries.len() == INDEX_FROM {
-            self.index = self.entries.iter().enumerate().filter_map(|(at, e)| Some((Key::new(&e.0)?, at))).collect();
-        } else if self.entries.len() > INDEX_FROM
-            && let Some(key) = self.entries.last().and_then(|entry| Key::new(&entry.0))
-        {
-            self.index.insert(key, self.entries.len() - 1);
+        match self.entries.len() {
+            0..INDEX_FROM => {}
+            INDEX_FROM => (0..INDEX_FROM).for_each(|at| self.index(at)),
+            len => self.index(len - 1),
+        }
+    }
+
+    fn index(&mut self, at: usize) {
+        match self.entries.get(at).map(|entry| &entry.0) {
+            Some(Value::String(Text::Shared(key))) => {
+                self.strings.insert(key.clone(), at);
+            }
+            Some(Value::String(key)) => {
+                self.strings.insert(Arc::from(&**key), at);
+            }
+            Some(key) => {
+                if let Some(key) = Scalar::new(key) {
+                    self.scalars.insert(key, at);
+                }
+            }
+            None => {}
         }
     }
 
@@ -111,7 +124,10 @@ impl<'a> MapBuilder<'a> {
         if self.entries.len() < INDEX_FROM {
             return self.entries.iter().position(|entry| same_key(&entry.0, key));
         }
-        self.index.get(&Key::new(key)?).copied()
+        match key {
+            Value::String(key) => self.strings.get(&**key).copied(),
+            key => self.scalars.get(&Scalar::new(key)?).copied(),
+        }
     }
 }
 
