@@ -5,6 +5,7 @@ pub mod check;
 pub mod checked;
 pub mod env;
 pub mod estimate;
+pub mod interpret;
 pub mod issues;
 pub mod library;
 pub mod operators;

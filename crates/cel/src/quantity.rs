@@ -291,18 +291,8 @@ impl fmt::Display for Quantity {
     }
 }
 
-const DECIMAL_SUFFIXES: [(&str, i64); 10] = [
-    ("n", -9),
-    ("u", -6),
-    ("m", -3),
-    ("", 0),
-    ("k", 3),
-    ("M", 6),
-    ("G", 9),
-    ("T", 12),
-    ("P", 15),
-    ("E", 18),
-];
+const DECIMAL_SUFFIXES: [(&str, i64); 10] =
+    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
 /// The base (10 or 2), the exponent and the format a suffix stands for.
 fn read_suffix(suffix: &str) -> Option<(u32, i64, Format)> {
@@ -410,7 +400,10 @@ impl Decimal {
         self.magnitude().cmp(&other.magnitude()).then_with(|| {
             let longest = self.digits.len().max(other.digits.len());
             let padded = |d: &Decimal, at: usize| d.digits.get(at).copied().unwrap_or(b'0');
-            (0..longest).map(|at| padded(self, at).cmp(&padded(other, at))).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+            (0..longest)
+                .map(|at| padded(self, at).cmp(&padded(other, at)))
+                .find(|o| o.is_ne())
+                .unwrap_or(Ordering::Equal)
         })
     }
 

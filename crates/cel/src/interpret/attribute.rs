@@ -100,7 +100,8 @@ impl<'a> Frame<'a, '_> {
             };
             match found {
                 Found::Value(found) => {
-                    let free = matches!(&qualifier.key, Key::Attribute(key) if matches!(key.root, Root::Conditional(_)));
+                    let free =
+                        matches!(&qualifier.key, Key::Attribute(key) if matches!(key.root, Root::Conditional(_)));
                     self.charge(if free { 0 } else { cost::SELECT })?;
                     value = found;
                 }

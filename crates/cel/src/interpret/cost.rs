@@ -62,8 +62,20 @@ impl CallCost {
             "check" => return CallCost::Fixed(350_000),
             "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => return CallCost::Traversal,
             "ip" if overload == Some("cidr_ip") => return CallCost::Fixed(1),
-            "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "jsonpatch.escapeKey" | "ip" | "cidr"
-            | "isIP" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver" => {
+            "url"
+            | "lowerAscii"
+            | "upperAscii"
+            | "substring"
+            | "trim"
+            | "jsonpatch.escapeKey"
+            | "ip"
+            | "cidr"
+            | "isIP"
+            | "isCIDR"
+            | "quantity"
+            | "isQuantity"
+            | "semver"
+            | "isSemver" => {
                 return CallCost::Text { index: 0, times: 1 };
             }
             "replace" | "split" | "ip.isCanonical" => return CallCost::Text { index: 0, times: 2 },
@@ -86,8 +98,14 @@ impl CallCost {
             }
             Some("in_list") => CallCost::Membership,
             Some(
-                "less_string" | "greater_string" | "less_equals_string" | "greater_equals_string" | "less_bytes"
-                | "greater_bytes" | "less_equals_bytes" | "greater_equals_bytes",
+                "less_string"
+                | "greater_string"
+                | "less_equals_string"
+                | "greater_equals_string"
+                | "less_bytes"
+                | "greater_bytes"
+                | "less_equals_bytes"
+                | "greater_equals_bytes",
             ) => CallCost::Shorter,
             Some("add_string" | "add_bytes") => CallCost::Both,
             Some("matches_string") => CallCost::Regex,

@@ -137,6 +137,7 @@ impl<'a, 'r> Frame<'a, 'r> {
             Node::OrElse(operands, optional) => self.or_else(operands, *optional),
             Node::List(elements) => self.list(elements),
             Node::Map(entries) => self.map(entries),
+            Node::Message(message) => self.message(message),
             Node::Fold(fold) => self.fold(fold),
             Node::Quantifier(quantifier, all) => self.quantifier(quantifier, *all),
             Node::Append(append) => self.append(append),
@@ -181,17 +182,13 @@ impl<'a, 'r> Frame<'a, 'r> {
     }
 
     /// Both operands are evaluated before the error of the first is looked at, and the call is charged for.
-    fn both(
-        &mut self,
-        a: Result<Value<'a>>,
-        b: Result<Value<'a>>,
-        cost: CallCost,
-    ) -> Result<(Value<'a>, Value<'a>)> {
+    fn both(&mut self, a: Result<Value<'a>>, b: Result<Value<'a>>, cost: CallCost) -> Result<(Value<'a>, Value<'a>)> {
         match (a, b) {
             (Ok(a), Ok(b)) => Ok((a, b)),
             (Err(error), _) | (_, Err(error)) if error.is_fatal() => Err(error),
             (a, b) => {
-                let operands = [a.as_ref().map_or(Value::Null, Value::clone), b.as_ref().map_or(Value::Null, Value::clone)];
+                let operands =
+                    [a.as_ref().map_or(Value::Null, Value::clone), b.as_ref().map_or(Value::Null, Value::clone)];
                 self.charge(cost.charge(&operands, None))?;
                 Ok((a?, b?))
             }

@@ -8,6 +8,7 @@ mod cost;
 mod eval;
 mod fold;
 mod functions;
+mod message;
 mod plan;
 mod planner;
 
@@ -124,5 +125,17 @@ impl Program {
 impl<'a, A: Activation<'a> + ?Sized> Activation<'a> for &A {
     fn resolve(&self, name: &str) -> Option<Result<Value<'a>>> {
         (**self).resolve(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_and_values_are_shared_between_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Program>();
+        shared::<Value<'static>>();
     }
 }

@@ -56,6 +56,8 @@ pub(super) enum Node {
     List(Box<[Element]>),
     /// `{k: v, ?k: v}`
     Map(Box<[Entry]>),
+    /// `Type{field: value}`
+    Message(Box<Message>),
     /// A loop.
     Fold(Box<Fold>),
     /// The loop of `all`, or with `false` of `exists`.
@@ -153,6 +155,21 @@ pub(super) struct Element {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) key: Node,
+    pub(super) value: Node,
+    pub(super) optional: bool,
+}
+
+/// A message literal.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) name: Arc<str>,
+    pub(super) fields: Box<[Field]>,
+}
+
+/// A field of a message literal.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) name: Arc<str>,
     pub(super) value: Node,
     pub(super) optional: bool,
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::cost::{self, CallCost};
 use super::functions::Functions;
+use super::message::is_known;
 use super::plan::{
-    Append, Attribute, Call, Element, Entry, ExternalCall, Fold, Insert, Inserted, Key, ManyCall, Node, Qualifier,
-    Quantifier, RegexCall, Root, Slot, Vars,
+    Append, Attribute, Call, Element, Entry, ExternalCall, Field, Fold, Insert, Inserted, Key, ManyCall, Message, Node,
+    Qualifier, Quantifier, RegexCall, Root, Slot, Vars,
 };
-use crate::ast::{self, Comprehension, Expr, ExprId, ExprKind, ListExpr, Literal, MapEntry, Select};
+use crate::ast::{self, Comprehension, Expr, ExprId, ExprKind, ListExpr, Literal, MapEntry, Select, StructExpr};
 use crate::checked::{CheckedAst, Reference};
 use crate::operators;
 use crate::runtime::regex::RegexFunction;
@@ -65,7 +66,7 @@ impl<'e> Planner<'e> {
             ExprKind::Call(call) => self.call(expr.id, call),
             ExprKind::List(list) => self.list(list),
             ExprKind::Map(entries) => self.map(entries),
-            ExprKind::Struct(message) => Err(Error::new(format!("unknown type: {}", message.type_name))),
+            ExprKind::Struct(message) => self.message(expr.id, message),
             ExprKind::Comprehension(fold) => self.fold(fold),
         }
     }
@@ -231,7 +232,12 @@ impl<'e> Planner<'e> {
         if let (Some(regex), Some(Node::Constant(Value::String(pattern)))) = (regex, args.get(1)) {
             // The planner reports what the pattern's compiler says, without the words of the function.
             let pattern = RegexFunction::Matches.compile(pattern)?;
-            return Ok(Node::Regex(Box::new(RegexCall { function: regex, pattern, cost: call_cost, args: args.into() })));
+            return Ok(Node::Regex(Box::new(RegexCall {
+                function: regex,
+                pattern,
+                cost: call_cost,
+                args: args.into(),
+            })));
         }
         let args = match <[Node; 1]>::try_from(args) {
             Ok(args) => return Ok(Node::Unary(Box::new(Call { function, cost: call_cost, args }))),
@@ -282,8 +288,7 @@ impl<'e> Planner<'e> {
             return Ok(Node::Constant(Value::list(values)));
         }
         let is_optional = |index: usize| list.optional.iter().any(|optional| *optional as usize == index);
-        let elements =
-            elements.into_iter().enumerate().map(|(at, value)| Element { value, optional: is_optional(at) });
+        let elements = elements.into_iter().enumerate().map(|(at, value)| Element { value, optional: is_optional(at) });
         Ok(Node::List(elements.collect()))
     }
 
@@ -302,12 +307,27 @@ impl<'e> Planner<'e> {
             !entry.optional && matches!((&entry.key, &entry.value), (Node::Constant(_), Node::Constant(_)))
         };
         if planned.iter().all(is_constant) {
-            let entries = planned
-                .into_iter()
-                .filter_map(|entry| Some((into_constant(entry.key)?, into_constant(entry.value)?)));
+            let entries =
+                planned.into_iter().filter_map(|entry| Some((into_constant(entry.key)?, into_constant(entry.value)?)));
             return Ok(Node::Constant(Value::Map(Map::new(entries))));
         }
         Ok(Node::Map(planned.into()))
+    }
+
+    fn message(&mut self, id: ExprId, message: &StructExpr) -> Result<Node> {
+        let name = match self.checked.and_then(|checked| checked.reference(id)) {
+            Some(Reference::Ident { name, .. }) => name.clone(),
+            _ => message.type_name.clone(),
+        };
+        let name = name.strip_prefix('.').map_or_else(|| name.clone(), Arc::from);
+        if !is_known(&name) {
+            return Err(Error::new(format!("unknown type: {name}")));
+        }
+        let fields = message.fields.iter().map(|field| {
+            Ok(Field { name: field.name.clone(), value: self.nested(&field.value)?, optional: field.optional })
+        });
+        let fields = fields.collect::<Result<Box<[Field]>>>()?;
+        Ok(Node::Message(Box::new(Message { name, fields })))
     }
 
     fn fold(&mut self, fold: &Comprehension) -> Result<Node> {
@@ -453,10 +473,7 @@ fn shared(text: &Text<'static>) -> Arc<str> {
 }
 
 fn is_conversion(name: &str) -> bool {
-    matches!(
-        name,
-        "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp" | "type" | "uint"
-    )
+    matches!(name, "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp" | "type" | "uint")
 }
 
 /// The members of a constant list, if all are scalars that can be looked up. Members that are numbers stand for equal

@@ -60,9 +60,7 @@ pub(crate) fn subtract<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         (Value::Duration(a), Value::Duration(b)) => {
             Value::Duration(crate::value::Duration(a.0.checked_sub(b.0).ok_or_else(integer_overflow)?))
         }
-        (Value::Timestamp(a), Value::Timestamp(b)) => {
-            Value::Duration(a.checked_sub(*b).ok_or_else(integer_overflow)?)
-        }
+        (Value::Timestamp(a), Value::Timestamp(b)) => Value::Duration(a.checked_sub(*b).ok_or_else(integer_overflow)?),
         (Value::Timestamp(time), Value::Duration(span)) => {
             let span = crate::value::Duration(span.0.checked_neg().ok_or_else(integer_overflow)?);
             Value::Timestamp(time.checked_add(span).ok_or_else(timestamp_overflow)?)
@@ -206,7 +204,7 @@ mod tests {
         assert_eq!(text(add(&[max.clone(), Value::Int(1)])), "integer overflow");
         assert_eq!(text(divide(&[min.clone(), minus_one.clone()])), "integer overflow");
         assert_eq!(text(modulo(&[min.clone(), minus_one])), "integer overflow");
-        assert_eq!(text(negate(&[min.clone()])), "integer overflow");
+        assert_eq!(text(negate(std::slice::from_ref(&min))), "integer overflow");
         assert_eq!(text(divide(&[max, Value::Int(0)])), "division by zero");
         assert_eq!(text(modulo(&[min, Value::Int(0)])), "modulus by zero");
         assert_eq!(text(subtract(&[Value::Uint(0), Value::Uint(1)])), "unsigned integer overflow");

@@ -1,12 +1,7 @@
 //! Conversions between types: `int(x)`, `string(x)` and so on.
 
 use super::number::{format_shortest, parse_float, parse_int, parse_uint};
-use crate::value::{Duration, Error, Octets, Result, Timestamp, Value};
-
-/// Two to the 63rd, the first double above all signed integers.
-const TWO_63: f64 = 9_223_372_036_854_775_808.0;
-/// Two to the 64th, the first double above all unsigned integers.
-const TWO_64: f64 = 18_446_744_073_709_551_616.0;
+use crate::value::{Duration, Error, Octets, Result, TWO_63, TWO_64, Timestamp, Value};
 
 fn conversion_error(value: &Value<'_>, target: &str) -> Error {
     Error::new(format!("type conversion error from '{}' to '{target}'", &*value.type_name()))

@@ -34,9 +34,7 @@ pub(crate) fn format<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         let (clause, tail) =
             Clause::parse(rest).map_err(|why| Error::new(format!("could not parse formatting clause: {why}")))?;
         rest = tail;
-        clause
-            .write(&argument, &mut out)
-            .map_err(|why| Error::new(format!("error during formatting: {why}")))?;
+        clause.write(&argument, &mut out).map_err(|why| Error::new(format!("error during formatting: {why}")))?;
     }
     out.push_str(rest);
     Ok(Value::shared(out))
@@ -367,7 +365,11 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (template, argument, expected) in [
-            ("%d", Value::Double(1.0), "error during formatting: decimal clause can only be used on integers, was given double"),
+            (
+                "%d",
+                Value::Double(1.0),
+                "error during formatting: decimal clause can only be used on integers, was given double",
+            ),
             ("%", Value::Null, "unexpected end of string"),
             ("%s%s", Value::Null, "index 1 out of range"),
             ("%5f", Value::Null, "could not parse formatting clause: unrecognized formatting clause \"5\""),

@@ -66,10 +66,7 @@ impl Format {
     /// The length of the regular expression that run-time costs count for `validate`.
     pub(crate) fn regex_size(self) -> u64 {
         match self {
-            Format::Dns1123Label
-            | Format::Dns1035Label
-            | Format::Dns1123LabelPrefix
-            | Format::Dns1035LabelPrefix => 30,
+            Format::Dns1123Label | Format::Dns1035Label | Format::Dns1123LabelPrefix | Format::Dns1035LabelPrefix => 30,
             Format::Dns1123Subdomain | Format::Dns1123SubdomainPrefix | Format::QualifiedName => 60,
             Format::LabelValue => 40,
             Format::Uri => 1103,
@@ -226,7 +223,7 @@ fn is_base64(text: &str) -> bool {
     let padding = text.bytes().rev().take_while(|b| *b == b'=').count();
     let digits = text.len() - padding;
     !text.is_empty()
-        && text.len() % 4 == 0
+        && text.len().is_multiple_of(4)
         && padding <= 2
         && text.bytes().take(digits).all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'))
 }

@@ -56,7 +56,9 @@ impl Cidr {
     fn masked(self) -> Cidr {
         let bits = u32::from(self.bits);
         let address = match self.address {
-            IpAddr::V4(v4) => IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(32 - bits).unwrap_or(0))),
+            IpAddr::V4(v4) => {
+                IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(32 - bits).unwrap_or(0)))
+            }
             IpAddr::V6(v6) => {
                 IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(128 - bits).unwrap_or(0)))
             }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::map::{TWO_63, TWO_64};
 use super::{Error, List, Map, Result, Value};
 
 /// Nesting at which comparing gives up: beyond what any request carries, within what the stack holds.
@@ -112,9 +113,9 @@ fn compare_int_uint(int: i64, uint: u64) -> Ordering {
 fn compare_int_double(int: i64, double: f64) -> Option<Ordering> {
     if double.is_nan() {
         None
-    } else if double < -9.223_372_036_854_775_808e18 {
+    } else if double < -TWO_63 {
         Some(Ordering::Greater)
-    } else if double > 9.223_372_036_854_775_807e18 {
+    } else if double > TWO_63 {
         Some(Ordering::Less)
     } else {
         (int as f64).partial_cmp(&double)
@@ -126,7 +127,7 @@ fn compare_uint_double(uint: u64, double: f64) -> Option<Ordering> {
         None
     } else if double < 0.0 {
         Some(Ordering::Greater)
-    } else if double > 18_446_744_073_709_551_615.0 {
+    } else if double > TWO_64 {
         Some(Ordering::Less)
     } else {
         (uint as f64).partial_cmp(&double)

@@ -1,11 +1,10 @@
 //! Maps: entries made by the expression, or data of the embedding program read in place.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{MapAdapter, Result, Text, Value};
+use super::{Data, MapAdapter, Result, Text, Value};
 
 /// Below this many entries a search from the front beats hashing.
 const INDEX_FROM: usize = 12;
@@ -20,7 +19,7 @@ pub enum Map<'a> {
         /// Interprets the data.
         adapter: &'a dyn MapAdapter,
         /// The data.
-        data: &'a dyn Any,
+        data: &'a Data,
     },
 }
 
@@ -142,15 +141,19 @@ fn same_key(a: &Value<'_>, b: &Value<'_>) -> bool {
     }
 }
 
+/// Two to the 63rd, the first double above all signed integers.
+pub(crate) const TWO_63: f64 = 9_223_372_036_854_775_808.0;
+/// Two to the 64th, the first double above all unsigned integers.
+pub(crate) const TWO_64: f64 = 18_446_744_073_709_551_616.0;
+
 /// The integer a double is exactly.
 pub(crate) fn int_of_double(value: f64) -> Option<i64> {
-    (value.trunc() == value && value > -9.223_372_036_854_775_808e18 && value < 9.223_372_036_854_775_808e18)
-        .then_some(value as i64)
+    (value.trunc() == value && value > -TWO_63 && value < TWO_63).then_some(value as i64)
 }
 
 /// The unsigned integer a double is exactly.
 pub(crate) fn uint_of_double(value: f64) -> Option<u64> {
-    (value.trunc() == value && (0.0..18_446_744_073_709_551_616.0).contains(&value)).then_some(value as u64)
+    (value.trunc() == value && (0.0..TWO_64).contains(&value)).then_some(value as u64)
 }
 
 impl<'a> Map<'a> {
@@ -263,7 +266,8 @@ mod tests {
     fn of_equal_keys_the_last_wins_in_small_and_large_maps() {
         for size in [2u32, 100] {
             let keys = (0..size).chain(0..size);
-            let map = Map::new(keys.enumerate().map(|(at, key)| (Value::shared(key.to_string()), Value::from(at as u64))));
+            let map =
+                Map::new(keys.enumerate().map(|(at, key)| (Value::shared(key.to_string()), Value::from(at as u64))));
             assert_eq!(map.len(), size as usize);
             assert!(matches!(map.find_str("1"), Some(Ok(Value::Uint(at))) if at == u64::from(size) + 1));
         }

@@ -7,7 +7,7 @@
 //! touched and nothing is allocated on the way from a variable to a field.
 //!
 //! The embedding program shows its data through [`ListAdapter`] and [`MapAdapter`]: one adapter (say, a schema node)
-//! interprets any number of plain data nodes handed to it as `&dyn Any`.
+//! interprets any number of plain data nodes handed to it as [`Data`].
 
 mod equality;
 mod error;
@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 pub use error::{Error, ErrorKind};
 pub use map::{Map, MapBuilder};
+pub(crate) use map::{TWO_63, TWO_64, int_of_double};
 pub use time::{Civil, Duration, Timestamp};
 
 /// The result of evaluating an expression or a part of one.
@@ -120,28 +121,31 @@ pub enum List<'a> {
     Ruled(Arc<Vec<Value<'a>>>, &'a dyn ListSemantics),
 }
 
+/// A node of the embedding program's data. Adapters downcast it to what they know it is.
+pub type Data = dyn Any + Send + Sync;
+
 /// A list of the embedding program: data, and what interprets it.
 #[derive(Clone, Copy)]
 pub struct AdaptedList<'a> {
     /// Interprets the data.
     pub adapter: &'a dyn ListAdapter,
     /// The data.
-    pub data: &'a dyn Any,
+    pub data: &'a Data,
 }
 
 /// Interprets lists of the embedding program.
 pub trait ListAdapter: Send + Sync {
     /// The number of elements.
-    fn len(&self, data: &dyn Any) -> usize;
+    fn len(&self, data: &Data) -> usize;
 
     /// Whether there are no elements.
-    fn is_empty(&self, data: &dyn Any) -> bool {
+    fn is_empty(&self, data: &Data) -> bool {
         self.len(data) == 0
     }
 
     /// The element at `index`, which is below [`ListAdapter::len`]; an error where the data is not what its
     /// description promises.
-    fn get<'a>(&'a self, data: &'a dyn Any, index: usize) -> Result<Value<'a>>;
+    fn get<'a>(&'a self, data: &'a Data, index: usize) -> Result<Value<'a>>;
 
     /// Rules for `==` and `+` that differ from the language's.
     fn semantics(&self) -> Option<&dyn ListSemantics> {
@@ -161,26 +165,26 @@ pub trait ListSemantics: Send + Sync {
 /// Interprets maps and objects of the embedding program. Keys are strings.
 pub trait MapAdapter: Send + Sync {
     /// The number of entries.
-    fn len(&self, data: &dyn Any) -> usize;
+    fn len(&self, data: &Data) -> usize;
 
     /// Whether there are no entries.
-    fn is_empty(&self, data: &dyn Any) -> bool {
+    fn is_empty(&self, data: &Data) -> bool {
         self.len(data) == 0
     }
 
     /// The value of `key` if present; an error where the data is not what its description promises.
-    fn get<'a>(&'a self, data: &'a dyn Any, key: &str) -> Option<Result<Value<'a>>>;
+    fn get<'a>(&'a self, data: &'a Data, key: &str) -> Option<Result<Value<'a>>>;
 
     /// Whether `key` is present. Asked by `has()` and `in`.
-    fn contains(&self, data: &dyn Any, key: &str) -> bool {
+    fn contains(&self, data: &Data, key: &str) -> bool {
         self.get(data, key).is_some()
     }
 
     /// The key at `index` in iteration order, below [`MapAdapter::len`].
-    fn key<'a>(&'a self, data: &'a dyn Any, index: usize) -> Option<&'a str>;
+    fn key<'a>(&'a self, data: &'a Data, index: usize) -> Option<&'a str>;
 
     /// Whether the data equals `other`, where the language's own rule (same keys, equal values) is not it.
-    fn equals(&self, data: &dyn Any, other: &Map<'_>) -> Option<Result<bool>> {
+    fn equals(&self, data: &Data, other: &Map<'_>) -> Option<Result<bool>> {
         let _ = (data, other);
         None
     }

@@ -117,9 +117,8 @@ impl Timestamp {
 
     /// `self + duration`, or `None` where cel-go reports `timestamp overflow`.
     pub fn checked_add(self, duration: Duration) -> Option<Self> {
-        let total = i128::from(self.seconds) * i128::from(NANOS_PER_SECOND)
-            + i128::from(self.nanos)
-            + i128::from(duration.0);
+        let total =
+            i128::from(self.seconds) * i128::from(NANOS_PER_SECOND) + i128::from(self.nanos) + i128::from(duration.0);
         let billion = i128::from(NANOS_PER_SECOND);
         let seconds = i64::try_from(total.div_euclid(billion)).ok()?;
         let nanos = u32::try_from(total.rem_euclid(billion)).ok()?;
