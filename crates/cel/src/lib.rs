@@ -9,6 +9,7 @@ pub mod interpret;
 pub mod issues;
 pub mod library;
 pub mod operators;
+pub mod parse;
 pub mod quantity;
 mod runtime;
 pub mod source;

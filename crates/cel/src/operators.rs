@@ -42,3 +42,38 @@ pub const OPT_SELECT: &str = "_?._";
 pub const IN: &str = "@in";
 /// Holds the loop of a comprehension until its condition is false; never written by people.
 pub const NOT_STRICTLY_FALSE: &str = "@not_strictly_false";
+
+/// How tightly a binary or the conditional operator binds; a smaller number binds tighter. None for other functions.
+pub fn precedence(function: &str) -> Option<u8> {
+    Some(match function {
+        CONDITIONAL => 8,
+        LOGICAL_OR => 7,
+        LOGICAL_AND => 6,
+        EQUALS | NOT_EQUALS | LESS | LESS_EQUALS | GREATER | GREATER_EQUALS | IN => 5,
+        ADD | SUBTRACT => 4,
+        MULTIPLY | DIVIDE | MODULO => 3,
+        _ => return None,
+    })
+}
+
+/// The way a unary or binary operator is written. None for other functions.
+pub fn symbol(function: &str) -> Option<&'static str> {
+    Some(match function {
+        LOGICAL_AND => "&&",
+        LOGICAL_OR => "||",
+        LOGICAL_NOT => "!",
+        EQUALS => "==",
+        NOT_EQUALS => "!=",
+        LESS => "<",
+        LESS_EQUALS => "<=",
+        GREATER => ">",
+        GREATER_EQUALS => ">=",
+        ADD => "+",
+        SUBTRACT | NEGATE => "-",
+        MULTIPLY => "*",
+        DIVIDE => "/",
+        MODULO => "%",
+        IN => "in",
+        _ => return None,
+    })
+}
