@@ -113,6 +113,13 @@ pub struct Validators {
     pub format_strings: bool,
 }
 
+impl Validators {
+    /// None of them.
+    pub const NONE: Validators = Validators { literals: false, homogeneous_aggregates: false, format_strings: false };
+    /// All of them, as in Kubernetes.
+    pub const ALL: Validators = Validators { literals: true, homogeneous_aggregates: true, format_strings: true };
+}
+
 /// What a name in an expression stands for.
 #[derive(Clone, Debug)]
 pub struct Ident {
@@ -130,12 +137,12 @@ pub struct Env {
     base: Arc<Base>,
     variables: Vec<VariableDecl>,
     provider: Option<Arc<dyn TypeProvider>>,
+    validators: Validators,
 }
 
 struct Base {
     functions: HashMap<Arc<str>, Arc<FunctionDecl>>,
     idents: HashMap<Arc<str>, Ident>,
-    validators: Validators,
 }
 
 impl Env {
@@ -168,7 +175,7 @@ impl Env {
                 idents.insert(variable.name.clone(), ident);
             }
         }
-        Env { base: Arc::new(Base { functions, idents, validators }), variables: Vec::new(), provider: None }
+        Env { base: Arc::new(Base { functions, idents }), variables: Vec::new(), provider: None, validators }
     }
 
     /// This environment with further variables, which hide earlier ones of the same name.
@@ -183,9 +190,14 @@ impl Env {
         Env { provider: Some(provider), ..self.clone() }
     }
 
+    /// This environment with other checks after the type check.
+    pub fn with_validators(&self, validators: Validators) -> Env {
+        Env { validators, ..self.clone() }
+    }
+
     /// The checks that follow the type check.
     pub fn validators(&self) -> Validators {
-        self.base.validators
+        self.validators
     }
 
     /// The function of the given name.

@@ -119,13 +119,9 @@ impl Registry {
             library.removed.is_none_or(|removed| removed > compatibility)
                 && (set == ExpressionSet::Stored || library.introduced <= compatibility)
         });
-        Env::new(chosen, KUBERNETES_VALIDATORS)
+        Env::new(chosen, Validators::ALL)
     }
 }
-
-/// The checks Kubernetes runs after the type check.
-pub const KUBERNETES_VALIDATORS: Validators =
-    Validators { literals: true, homogeneous_aggregates: true, format_strings: true };
 
 impl Env {
     /// The environment of a 1.33 server for expressions of a set; built once.
