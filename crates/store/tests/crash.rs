@@ -18,7 +18,7 @@ const KEYS: u64 = 40;
 
 /// Small history, so that snapshots are written all the time.
 fn options() -> Options {
-    Options { history_bytes: 256 << 10, ..Options::default() }
+    Options { history_bytes: 256 << 10, segment_bytes: 256 << 10, ..Options::default() }
 }
 
 /// A value of a few kilobytes that shows whether it is whole: a number and as many letters as it says.
@@ -146,6 +146,8 @@ async fn no_acknowledged_write_is_lost_and_none_is_half_there() {
         assert!(store.revision() >= newest);
         known = found;
     }
+    let mut names = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name());
+    assert!(names.any(|name| name.to_string_lossy().starts_with("snapshot-")), "there were no snapshots");
 }
 
 /// Whether the history has a delete of the key after a revision.

@@ -15,19 +15,18 @@ use super::frame::{self, HEADER_LEN, LOG_MAGIC};
 use super::keyspace::Record;
 use crate::{Revision, WriteError};
 
-/// A new segment is started when the newest is this large (bytes): what is reclaimed is whole segments.
-const SEGMENT_BYTES: u64 = 8 << 20;
-
 /// The files, open for writing.
 pub(super) struct Journal {
-    disk: Arc<dyn Disk>,
-    dir: PathBuf,
+    pub disk: Arc<dyn Disk>,
+    pub dir: PathBuf,
+    /// A new segment is started when the newest is this large: what is reclaimed is whole segments.
+    pub segment_bytes: u64,
     /// The segments before the newest, oldest first.
-    closed: VecDeque<Segment>,
-    active: Active,
-    snapshot: Snapshot,
+    pub closed: VecDeque<Segment>,
+    pub active: Active,
+    pub snapshot: Snapshot,
     /// The file whose lock keeps other processes out.
-    _lock: fs::File,
+    pub _lock: fs::File,
 }
 
 /// A segment nothing is appended to any more.
@@ -62,28 +61,9 @@ pub(super) struct Snapshot {
 }
 
 impl Journal {
-    pub fn new(
-        disk: Arc<dyn Disk>,
-        dir: PathBuf,
-        lock: fs::File,
-        closed: VecDeque<Segment>,
-        active: Active,
-        snapshot: Snapshot,
-    ) -> Self {
-        Self { disk, dir, closed, active, snapshot, _lock: lock }
-    }
-
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    pub fn disk(&self) -> &Arc<dyn Disk> {
-        &self.disk
-    }
-
     /// Appends a frame that ends with revision `last` and makes it durable. After an error nothing of it remains.
     pub fn append(&mut self, frame: &[u8], last: Revision) -> Result<(), WriteError> {
-        if self.active.bytes >= SEGMENT_BYTES
+        if self.active.bytes >= self.segment_bytes
             && let Err(error) = self.rotate()
         {
             // The old segment still takes the write, if anything can be written at all.
@@ -155,14 +135,14 @@ impl Journal {
         }
     }
 
+    /// Whether a snapshot at `revision` would shorten the log by as much as it costs.
+    pub fn is_snapshot_worthwhile(&self, revision: Revision) -> bool {
+        self.reclaimable(revision) >= self.snapshot.bytes.max(2 * self.segment_bytes)
+    }
+
     /// Bytes of the segments that a snapshot at `revision` makes superfluous.
     pub fn reclaimable(&self, revision: Revision) -> u64 {
         self.closed.iter().take_while(|segment| segment.last <= revision).map(|segment| segment.bytes).sum()
-    }
-
-    /// Bytes of the newest snapshot.
-    pub fn snapshot_bytes(&self) -> u64 {
-        self.snapshot.bytes
     }
 
     /// Bytes of all files.

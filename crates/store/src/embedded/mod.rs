@@ -42,6 +42,8 @@ pub struct Options {
     pub history_age: Duration,
     /// How much memory may be held only for old revisions, in bytes. Above it the oldest go before their time.
     pub history_bytes: u64,
+    /// How large a piece of the log gets, in bytes. The log is shortened when two pieces or more are superfluous.
+    pub segment_bytes: u64,
     /// The longest key, in bytes.
     pub max_key: usize,
     /// The largest value, in bytes; at most 1 GiB.
@@ -55,6 +57,7 @@ impl Default for Options {
         Self {
             history_age: Duration::from_secs(300),
             history_bytes: 64 << 20,
+            segment_bytes: 8 << 20,
             max_key: 4 << 10,
             max_value: 32 << 20,
             clock: Arc::new(SystemClock),
@@ -67,6 +70,7 @@ impl std::fmt::Debug for Options {
         f.debug_struct("Options")
             .field("history_age", &self.history_age)
             .field("history_bytes", &self.history_bytes)
+            .field("segment_bytes", &self.segment_bytes)
             .field("max_key", &self.max_key)
             .field("max_value", &self.max_value)
             .finish_non_exhaustive()
@@ -108,7 +112,7 @@ impl Embedded {
     }
 
     fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: Options) -> Result<Self, OpenError> {
-        let (journal, space) = recover::open(disk, dir)?;
+        let (journal, space) = recover::open(disk, dir, options.segment_bytes)?;
         Ok(Self::start(options, Some(journal), space))
     }
 

@@ -17,7 +17,7 @@ use super::keyspace::Keyspace;
 use crate::{FIRST_REVISION, OpenError, Revision};
 
 /// Opens or creates the store in `dir`.
-pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<(Journal, Keyspace), OpenError> {
+pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, segment_bytes: u64) -> Result<(Journal, Keyspace), OpenError> {
     fs::create_dir_all(dir).map_err(failed("create", dir))?;
     let lock = lock(dir)?;
     let Files { mut snapshots, segments } = Files::find(dir)?;
@@ -61,7 +61,8 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<(Journal, Keyspace
         Some(active) => active,
         None => create_segment(&*disk, dir, space.current()).map_err(failed("create a log in", dir))?,
     };
-    Ok((Journal::new(disk, dir.to_owned(), lock, closed, active, snapshot), space))
+    let journal = Journal { disk, dir: dir.to_owned(), segment_bytes, closed, active, snapshot, _lock: lock };
+    Ok((journal, space))
 }
 
 fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> OpenError + 'a {

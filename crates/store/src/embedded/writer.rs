@@ -28,8 +28,6 @@ const GROUP_WRITES: usize = 4096;
 const GROUP_BYTES: usize = 8 << 20;
 /// So many changes are made, or events forgotten, under one lock: readers are never held up for long.
 const CHANGES_PER_LOCK: usize = 512;
-/// A snapshot is worth writing when it frees this much of the log (bytes), and as much as it is itself.
-const WORTHWHILE: u64 = 16 << 20;
 /// How long to wait with the next snapshot after one failed.
 const SNAPSHOT_RETRY: Duration = Duration::from_secs(10);
 /// How long expired keys stay when deleting them failed.
@@ -195,7 +193,7 @@ impl Writer {
                     waiting.fail(&error);
                 }
                 if matches!(error, WriteError::NoSpace { .. }) {
-                    self.start_snapshot(1);
+                    self.start_snapshot(true);
                 }
             }
         }
@@ -298,7 +296,7 @@ impl Writer {
             self.expiry_after = expired(self).then(|| Instant::now() + EXPIRY_RETRY);
         }
         self.compact(now);
-        self.start_snapshot(WORTHWHILE);
+        self.start_snapshot(false);
     }
 
     /// Forgets history that is too old, too much, or that somebody asked to forget.
@@ -330,19 +328,18 @@ impl Writer {
         drop(space);
     }
 
-    /// Has a snapshot at the compacted revision written if it frees enough of the log.
-    fn start_snapshot(&mut self, worthwhile: u64) {
+    /// Has a snapshot at the compacted revision written if it frees enough of the log, or anything at all in need.
+    fn start_snapshot(&mut self, need: bool) {
         let Some(journal) = &self.journal else { return };
         if self.snapshot.is_some() || !passed(self.snapshot_after) {
             return;
         }
         let revision = self.shared.space.read().compacted();
-        let reclaimable = journal.reclaimable(revision);
-        let enough = if worthwhile < WORTHWHILE { worthwhile } else { worthwhile.max(journal.snapshot_bytes()) };
-        if reclaimable < enough {
+        let needed = need && journal.reclaimable(revision) > 0;
+        if !needed && !journal.is_snapshot_worthwhile(revision) {
             return;
         }
-        let (disk, dir) = (journal.disk().clone(), journal.dir().to_owned());
+        let (disk, dir) = (journal.disk.clone(), journal.dir.clone());
         let (shared, sender) = (self.shared.clone(), self.sender.clone());
         let cancel = Arc::new(AtomicBool::new(false));
         let cancelled = cancel.clone();
