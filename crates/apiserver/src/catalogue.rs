@@ -3,6 +3,7 @@
 //! A [`Catalogue`] never changes; the server holds the present one and puts another in its place when definitions
 //! change. A request keeps the one it started with.
 
+use crate::discovery::Pages;
 use crate::strategy::Strategy;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 pub struct Catalogue {
     generation: u64,
     groups: BTreeMap<String, Arc<Group>>,
+    pages: Pages,
 }
 
 /// A group.
@@ -168,12 +170,18 @@ impl Group {
 impl Catalogue {
     /// A catalogue of these groups.
     pub fn new(groups: impl IntoIterator<Item = Group>) -> Self {
-        Catalogue { generation: 0, groups: groups.into_iter().map(|g| (g.name.clone(), Arc::new(g))).collect() }
+        let groups = groups.into_iter().map(|g| (g.name.clone(), Arc::new(g))).collect();
+        Catalogue { groups, ..Catalogue::default() }
     }
 
     /// A number that grows with each change.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The documents made of this catalogue.
+    pub(crate) fn pages(&self) -> &Pages {
+        &self.pages
     }
 
     /// The groups in order of their names.
@@ -209,7 +217,7 @@ impl Catalogue {
         } else {
             groups.insert(group.name.clone(), Arc::new(group));
         }
-        Catalogue { generation: self.generation + 1, groups }
+        Catalogue { generation: self.generation + 1, groups, pages: Pages::default() }
     }
 }
 

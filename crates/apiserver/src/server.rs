@@ -24,12 +24,14 @@ pub struct Options {
     pub authorizer: Arc<dyn Authorizer>,
     /// The time.
     pub clock: Clock,
+    /// The address and port by which clients reach the server, for those that ask `/api` for it.
+    pub advertised: String,
 }
 
 impl Default for Options {
     /// Everybody may do everything; the time is the system's.
     fn default() -> Self {
-        Options { authorizer: Arc::new(AlwaysAllow), clock: Arc::new(jiff::Timestamp::now) }
+        Options { authorizer: Arc::new(AlwaysAllow), clock: Arc::new(jiff::Timestamp::now), advertised: String::new() }
     }
 }
 
@@ -112,6 +114,11 @@ impl Server {
     /// What is served now.
     pub fn catalogue(&self) -> Arc<Catalogue> {
         self.catalogue.load_full()
+    }
+
+    /// The address by which clients reach the server.
+    pub(crate) fn advertised(&self) -> &str {
+        &self.options.advertised
     }
 
     /// The store.
