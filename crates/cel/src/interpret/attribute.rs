@@ -74,15 +74,13 @@ impl<'a> Frame<'a, '_> {
     /// Applies the first `count` selections to `value`.
     fn select(&mut self, mut value: Value<'a>, attribute: &'a Attribute, count: usize) -> Result<Selected<'a>> {
         let mut optional = false;
-        if count > 0 || matches!(attribute.root, Root::Variable(_)) {
-            match value {
-                Value::Optional(None) => return Ok(Selected::Absent),
-                Value::Optional(Some(inner)) => {
-                    optional = true;
-                    value = Arc::unwrap_or_clone(inner);
-                }
-                plain => value = plain,
+        match value {
+            Value::Optional(None) => return Ok(Selected::Absent),
+            Value::Optional(Some(inner)) => {
+                optional = true;
+                value = Arc::unwrap_or_clone(inner);
             }
+            plain => value = plain,
         }
         for qualifier in attribute.qualifiers.iter().take(count) {
             optional |= qualifier.optional;

@@ -15,12 +15,12 @@ use crate::operators;
 use crate::runtime::regex::RegexFunction;
 use crate::runtime::{lookup, lookup_overload};
 use crate::types::Type;
-use crate::value::{Error, Map, MapBuilder, Octets, Result, Text, Value};
+use crate::value::{Error, Map, MapBuilder, Octets, Result, Text, Value, int_of_double, uint_of_double};
 
 const MAP_INSERT: &str = "cel.@mapInsert";
 
 /// Names of types that stand for themselves where no checker resolved them.
-const TYPE_NAMES: [&str; 14] = [
+const TYPE_NAMES: [&str; 13] = [
     "bool",
     "bytes",
     "double",
@@ -34,7 +34,6 @@ const TYPE_NAMES: [&str; 14] = [
     "string",
     "type",
     "uint",
-    "dyn",
 ];
 
 /// What plans are made with, and what has been found out on the way.
@@ -483,9 +482,16 @@ fn list_as_set(list: &crate::value::List<'static>) -> Option<MapBuilder<'static>
     for element in list.iter() {
         let element = element.ok()?;
         match element {
-            Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_) => {
+            Value::Double(double) => {
+                if let Some(int) = int_of_double(double) {
+                    set.insert(Value::Int(int), Value::Null);
+                }
+                if let Some(uint) = uint_of_double(double) {
+                    set.insert(Value::Uint(uint), Value::Null);
+                }
                 set.insert(element, Value::Null);
             }
+            Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_) => set.insert(element, Value::Null),
             _ => return None,
         }
     }

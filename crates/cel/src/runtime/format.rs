@@ -184,14 +184,20 @@ fn special(value: f64) -> Option<String> {
     value.is_infinite().then(|| if value > 0.0 { "∞" } else { "-∞" }.to_owned())
 }
 
-/// `-1,234,567.891000`. Upstream keeps the number of fraction digits in one octet.
+/// `-1,234,567.891000`. Upstream keeps the least number of fraction digits in one octet, the most in more.
 fn fixed(value: f64, precision: usize) -> String {
     if let Some(text) = special(value) {
         return text;
     }
-    let precision = precision % 256;
-    let plain = format!("{:.precision$}", value.abs());
-    let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
+    // No double has more digits.
+    let most = precision.min(1_100);
+    let least = precision % 256;
+    let mut plain = format!("{:.most$}", value.abs());
+    while plain.ends_with('0') && plain.split_once('.').is_some_and(|(_, fraction)| fraction.len() > least) {
+        plain.pop();
+    }
+    let plain = plain.strip_suffix('.').unwrap_or(&plain);
+    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
     let mut text = String::with_capacity(plain.len() + whole.len() / 3 + 1);
     if value.is_sign_negative() {
         text.push('-');

@@ -101,7 +101,7 @@ pub(crate) fn last_index_of<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     // A match may start at `from` at the latest.
     let latest = offset_of(text, from).unwrap_or(text.len());
     let end = (latest + part.len()).min(text.len());
-    let end = (end..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let end = (0..=end).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let found = text
         .get(..end)
         .and_then(|head| head.rfind(&**part))
@@ -292,6 +292,7 @@ mod tests {
             (last_index_of, "hello", vec![s("hello!")], "-1"),
             (last_index_of, "hello", vec![s("")], "5"),
             (last_index_of, "", vec![s("a")], "-1"),
+            (last_index_of, "ta©o©αT", vec![s("©"), Value::Int(3)], "2"),
             (last_index_of, "日本日本", vec![s("日本"), Value::Int(1)], "0"),
             (last_index_of, "日本日本", vec![s("日本"), Value::Int(3)], "2"),
             (substring, "日本語", vec![Value::Int(1), Value::Int(2)], "本"),

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 pub use error::{Error, ErrorKind};
 pub use map::{Map, MapBuilder};
-pub(crate) use map::{TWO_63, TWO_64, int_of_double};
+pub(crate) use map::{TWO_63, TWO_64, int_of_double, uint_of_double};
 pub use time::{Civil, Duration, Timestamp};
 
 /// The result of evaluating an expression or a part of one.
