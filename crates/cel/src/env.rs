@@ -3,7 +3,7 @@
 //! An [`Env`] is put together once from libraries (see [`crate::library`]) and then extended per expression with
 //! variables and a [`TypeProvider`]; extensions share the function tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -143,6 +143,8 @@ pub struct Env {
 struct Base {
     functions: HashMap<Arc<str>, Arc<FunctionDecl>>,
     idents: HashMap<Arc<str>, Ident>,
+    /// First parts of all dotted names.
+    roots: HashSet<Arc<str>>,
 }
 
 impl Env {
@@ -175,7 +177,9 @@ impl Env {
                 idents.insert(variable.name.clone(), ident);
             }
         }
-        Env { base: Arc::new(Base { functions, idents }), variables: Vec::new(), provider: None, validators }
+        let dotted = functions.keys().chain(idents.keys()).filter_map(|name| name.split_once('.'));
+        let roots = dotted.map(|(root, _)| root.into()).collect();
+        Env { base: Arc::new(Base { functions, idents, roots }), variables: Vec::new(), provider: None, validators }
     }
 
     /// This environment with further variables, which hide earlier ones of the same name.
@@ -221,6 +225,17 @@ impl Env {
         }
         let ty = self.provider.as_ref()?.find_type(name)?;
         Some(Ident { name: name.into(), ty: Type::type_of(ty), value: None })
+    }
+
+    /// Whether a name that starts with `root` and a dot may stand for anything. Most selections start from a
+    /// variable, of this environment or local, and need not be looked up as a whole.
+    pub(crate) fn may_qualify(&self, root: &str, is_local: bool) -> bool {
+        let root = root.strip_prefix('.').unwrap_or(root);
+        let qualifies =
+            |variable: &VariableDecl| variable.name.strip_prefix(root).is_some_and(|rest| rest.starts_with('.'));
+        self.base.roots.contains(root)
+            || self.variables.iter().any(qualifies)
+            || !(is_local || self.variables.iter().any(|variable| &*variable.name == root))
     }
 
     /// Whether an object type of the given name exists.

@@ -9,7 +9,7 @@ use crate::operators;
 use crate::types::Type;
 
 use super::unify::instantiate;
-use super::{Checker, qualified_name, undeclared};
+use super::{Checker, undeclared};
 
 impl Checker<'_> {
     pub(super) fn check_call(&mut self, expr: &mut Expr) {
@@ -24,7 +24,7 @@ impl Checker<'_> {
         }
         // `a.b.c()` is the function `a.b.c` if there is one, otherwise a method of `a.b`.
         if let Some(target) = &mut call.target {
-            if let Some(name) = qualified_name(target)
+            if let Some(name) = self.qualified_name(target)
                 && let Some(function) = self.env.function(&format!("{name}.{}", call.function))
             {
                 call.function = function.name.clone();

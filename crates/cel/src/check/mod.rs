@@ -99,7 +99,7 @@ impl Checker<'_> {
     }
 
     fn check_select(&mut self, expr: &mut Expr) {
-        if let Some(ident) = qualified_name(expr).and_then(|name| self.lookup_ident(&name)) {
+        if let Some(ident) = self.qualified_name(expr).and_then(|name| self.lookup_ident(&name)) {
             expr.kind = ExprKind::Ident(ident.name.clone());
             self.resolve_to(expr.id, ident);
             return;
@@ -161,6 +161,38 @@ impl Checker<'_> {
         }
     }
 
+    /// `a.b.c` for a chain of selections from an identifier, if it may be the name of something as a whole.
+    fn qualified_name(&self, expr: &Expr) -> Option<String> {
+        let mut fields = 0;
+        let mut at = expr;
+        let root = loop {
+            match &at.kind {
+                ExprKind::Select(select) if !select.test_only => {
+                    fields += 1;
+                    at = &select.operand;
+                }
+                ExprKind::Ident(root) => break root,
+                _ => return None,
+            }
+        };
+        let is_local = self.scope.iter().any(|(variable, _)| variable == root);
+        if !self.env.may_qualify(root, is_local) {
+            return None;
+        }
+        let mut parts = Vec::with_capacity(fields);
+        at = expr;
+        while let ExprKind::Select(select) = &at.kind {
+            parts.push(&*select.field);
+            at = &select.operand;
+        }
+        let mut name = String::from(&**root);
+        for part in parts.iter().rev() {
+            name.push('.');
+            name.push_str(part);
+        }
+        Some(name)
+    }
+
     fn resolve_to(&mut self, id: ExprId, ident: Ident) {
         self.set_type(id, ident.ty);
         self.set_reference(id, Reference::Ident { name: ident.name, value: ident.value });
@@ -218,29 +250,6 @@ fn literal_type(literal: &Literal) -> Type {
         Literal::Double(_) => Type::Double,
         Literal::String(_) => Type::String,
         Literal::Bytes(_) => Type::Bytes,
-    }
-}
-
-/// `a.b.c` for a chain of selections from an identifier.
-fn qualified_name(expr: &Expr) -> Option<String> {
-    let mut fields: Vec<&str> = Vec::new();
-    let mut at = expr;
-    loop {
-        match &at.kind {
-            ExprKind::Select(select) if !select.test_only => {
-                fields.push(&select.field);
-                at = &select.operand;
-            }
-            ExprKind::Ident(root) => {
-                let mut name = String::from(&**root);
-                for field in fields.iter().rev() {
-                    name.push('.');
-                    name.push_str(field);
-                }
-                return Some(name);
-            }
-            _ => return None,
-        }
     }
 }
 
