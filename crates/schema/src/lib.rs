@@ -1,9 +1,13 @@
 #![allow(dead_code)]
 //! Structural schemas of CustomResourceDefinitions: check, prune, default, validate, ratchet.
 
+mod check;
 pub mod crd;
 mod defaulting;
+mod embedded;
 mod format;
+mod json_path;
+mod lists;
 mod metadata;
 mod prune;
 mod stack;

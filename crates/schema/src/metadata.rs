@@ -53,8 +53,19 @@ fn salvage(metadata: &Value) -> Map {
 /// Brings the metadata of embedded resources into shape, and checks that their `apiVersion` and `kind` are strings.
 /// Gives the paths of unknown members.
 pub(crate) fn coerce_embedded(node: &Node, value: &mut Value, malformed: Malformed) -> Result<Vec<String>, FieldError> {
+    coerce_part(node, value, malformed, false, &Path::ROOT)
+}
+
+/// Like [`coerce_embedded`], for a part that stands at `path` and may be a resource itself.
+pub(crate) fn coerce_part(
+    node: &Node,
+    value: &mut Value,
+    malformed: Malformed,
+    resource: bool,
+    path: &Path<'_>,
+) -> Result<Vec<String>, FieldError> {
     let mut unknown = Vec::new();
-    coerce_at(node, value, malformed, &Path::ROOT, &mut unknown)?;
+    coerce_at(node, value, malformed, resource, path, &mut unknown)?;
     Ok(unknown)
 }
 
@@ -62,26 +73,27 @@ fn coerce_at(
     node: &Node,
     value: &mut Value,
     malformed: Malformed,
+    resource: bool,
     path: &Path<'_>,
     unknown: &mut Vec<String>,
 ) -> Result<(), FieldError> {
     match value {
         Value::Object(members) => {
-            if node.embedded() {
+            if resource || node.embedded() {
                 coerce_resource(members, malformed, path, unknown)?;
             }
             for (key, value) in members.iter_mut().filter(|(_, v)| matches!(v, Value::Array(_) | Value::Object(_))) {
                 if let Some(property) = node.property(key) {
-                    coerce_at(property, value, malformed, &path.child(key), unknown)?;
+                    coerce_at(property, value, malformed, false, &path.child(key), unknown)?;
                 } else if let Some(schema) = node.additional_schema() {
-                    coerce_at(schema, value, malformed, &path.key(key), unknown)?;
+                    coerce_at(schema, value, malformed, false, &path.key(key), unknown)?;
                 }
             }
         }
         Value::Array(items) => {
             let Some(node) = node.items() else { return Ok(()) };
             for (i, item) in items.iter_mut().enumerate() {
-                coerce_at(node, item, malformed, &path.index(i), unknown)?;
+                coerce_at(node, item, malformed, false, &path.index(i), unknown)?;
             }
         }
         _ => {}

@@ -14,10 +14,10 @@ pub fn prune(schema: &Structural, object: &mut Value, track: bool) -> Vec<String
     })
 }
 
-/// Drops unknown members of a part of an object; tells whether there were any.
-pub(crate) fn prune_part(node: &Node, part: &mut Value) -> bool {
+/// Drops unknown members of a part of an object, which may be a resource itself; tells whether there were any.
+pub(crate) fn prune_part(node: &Node, part: &mut Value, resource: bool) -> bool {
     let mut pruner = Pruner { track: Some(Vec::new()), unknown: Vec::new() };
-    pruner.prune(part, Some(node), false);
+    pruner.prune(part, Some(node), resource);
     !pruner.unknown.is_empty()
 }
 

@@ -322,6 +322,9 @@ fn compile(schema: &Value) -> Result<Node, String> {
             return Err(format!("OpenAPIV3Schema '{name}' is not supported"));
         }
     }
+    if members.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
+        return Err("'x-kubernetes-preserve-unknown-fields' must be true or undefined".to_owned());
+    }
     let mut node = Node::default();
     let mut facts = Vec::new();
     for (key, value) in members.iter() {
@@ -370,7 +373,9 @@ fn set(node: &mut Node, facts: &mut Vec<Fact>, key: &str, value: &Value) -> Resu
             if value.as_array().is_some() {
                 return Err("OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned());
             }
-            node.items = Some(Box::new(compile(value)?));
+            if !value.is_null() {
+                node.items = Some(Box::new(compile(value)?));
+            }
         }
         "additionalProperties" => match value {
             Value::Bool(any) => node.additional_any = Some(*any),

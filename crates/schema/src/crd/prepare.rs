@@ -1,5 +1,9 @@
 //! Defaults of a definition, and what the server sets before it stores one.
 
+use crate::metadata::{self, Malformed};
+use crate::stack;
+use crate::structural::Structural;
+use object::field::Path;
 use object::{Map, Value, map};
 
 /// Fills in what may be left out: singular and list kind, the conversion strategy, a webhook's port; API version and
@@ -17,6 +21,11 @@ pub fn default(definition: &mut Value) {
     if spec.get("conversion").is_none_or(Value::is_null) {
         spec.insert("conversion", map! { "strategy" => "None" });
     }
+    if let Some(conversion) = spec.get_mut("conversion").and_then(Value::as_object_mut)
+        && conversion.get("webhook").is_some_and(says_nothing)
+    {
+        conversion.remove("webhook");
+    }
     if let Some(service) = spec
         .get_mut("conversion")
         .and_then(|c| c.get_mut("webhook"))
@@ -26,6 +35,11 @@ pub fn default(definition: &mut Value) {
     {
         service.get_or_insert("port", || Value::Int(443));
     }
+}
+
+fn says_nothing(webhook: &Value) -> bool {
+    let reviews = webhook.get("conversionReviewVersions").and_then(Value::as_array).unwrap_or_default();
+    webhook.get("clientConfig").is_none() && reviews.is_empty()
 }
 
 /// What creation sets: an empty status with the storage version as the only stored one, generation 1. The finalizer
@@ -39,6 +53,7 @@ pub fn prepare_create(definition: &mut Value) {
         Value::Object(map! { "conditions" => Value::Null, "acceptedNames" => names, "storedVersions" => stored }),
     );
     definition.set_at(&["metadata", "generation"], Value::Int(1));
+    settle_defaults(definition);
     if let Some(Value::Object(metadata)) = definition.get_mut("metadata") {
         metadata.remove("namespace");
     }
@@ -57,6 +72,7 @@ pub fn prepare_update(definition: &mut Value, old: &Value) {
     }
     status.set_at(&["storedVersions"], if versions.is_empty() { Value::Null } else { Value::Array(versions) });
     definition.set_at(&["status"], status);
+    settle_defaults(definition);
     let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or(0);
     let changed = definition.get("spec") != old.get("spec");
     definition.set_at(&["metadata", "generation"], Value::Int(generation + i64::from(changed)));
@@ -82,4 +98,45 @@ fn storage_versions(definition: &Value) -> impl Iterator<Item = &str> {
         .iter()
         .filter(|v| v.get("storage").and_then(Value::as_bool) == Some(true))
         .filter_map(|v| v.get("name").and_then(Value::as_str))
+}
+
+/// Brings the metadata of embedded resources inside of defaults into shape, as upstream does on the way.
+fn settle_defaults(definition: &mut Value) {
+    let depth = stack::depth(definition);
+    let Some(versions) = definition.get_mut("spec").and_then(|s| s.get_mut("versions")).and_then(Value::as_array_mut)
+    else {
+        return;
+    };
+    for version in versions {
+        if let Some(schema) = version.get_mut("schema").and_then(|s| s.get_mut("openAPIV3Schema")) {
+            stack::with_room(depth, || settle(schema));
+        }
+    }
+}
+
+/// Settles the defaults in a schema; tells whether an embedded resource is there.
+fn settle(schema: &mut Value) -> bool {
+    let mut embedded = schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true));
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.values_mut().for_each(|property| embedded |= settle(property));
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(inner @ Value::Object(_)) = schema.get_mut(key) {
+            embedded |= settle(inner);
+        }
+    }
+    if embedded
+        && schema.get("default").is_some()
+        && let Some(mut default) = schema.remove_at(&["default"])
+    {
+        if let Ok(structural) = Structural::new(schema) {
+            let mut coerced = default.clone();
+            let root = structural.root();
+            if metadata::coerce_part(root, &mut coerced, Malformed::Refuse, false, &Path::ROOT).is_ok() {
+                default = coerced;
+            }
+        }
+        schema.set_at(&["default"], default);
+    }
+    embedded
 }

@@ -14,6 +14,7 @@ mod time;
 mod uri;
 
 pub(crate) use time::{parse_date, parse_date_time, parse_duration};
+pub(crate) use uri::Url;
 
 /// A format that is checked. Others may stand in a schema, and say nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

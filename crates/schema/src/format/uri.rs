@@ -1,92 +1,154 @@
-//! What Go's `url.ParseRequestURI` takes.
+//! URLs, read as Go's `net/url` reads them, with its error texts.
+
+use object::go;
+
+/// The parts of a URL that rules are about.
+#[derive(Debug, Default)]
+pub(crate) struct Url {
+    pub(crate) scheme: String,
+    /// `user:password`, where there is an `@`.
+    pub(crate) user: Option<String>,
+    /// The host with its port.
+    pub(crate) host: String,
+    pub(crate) query: Option<String>,
+    pub(crate) fragment: Option<String>,
+}
 
 /// Whether `text` is an absolute URI or an absolute path.
 pub(super) fn is_request_uri(text: &str) -> bool {
-    if text.is_empty() || text.bytes().any(|b| b < 0x20 || b == 0x7f) {
-        return false;
+    Url::parse_request(text).is_ok()
+}
+
+impl Url {
+    /// Go's `url.Parse`. The error reads ``parse "TEXT": WHY``.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (rest, fragment) = match text.split_once('#') {
+            Some((rest, fragment)) => (rest, Some(fragment)),
+            None => (text, None),
+        };
+        let mut url = parse(rest, false).map_err(|why| format!("parse {}: {why}", go::quote(rest)))?;
+        if let Some(fragment) = fragment {
+            check_escapes(fragment, |_| true).map_err(|why| format!("parse {}: {why}", go::quote(text)))?;
+            url.fragment = Some(fragment.to_owned());
+        }
+        Ok(url)
     }
+
+    /// Go's `url.ParseRequestURI`: no fragments, and an absolute path where there is no scheme.
+    pub(crate) fn parse_request(text: &str) -> Result<Self, String> {
+        parse(text, true).map_err(|why| format!("parse {}: {why}", go::quote(text)))
+    }
+}
+
+fn parse(text: &str, request: bool) -> Result<Url, String> {
+    if text.bytes().any(|b| b < 0x20 || b == 0x7f) {
+        return Err("net/url: invalid control character in URL".to_owned());
+    }
+    if text.is_empty() && request {
+        return Err("empty url".to_owned());
+    }
+    let mut url = Url::default();
     if text == "*" {
-        return true;
+        return Ok(url);
     }
-    let Some((scheme, rest)) = scheme(text) else { return false };
+    let (scheme, rest) = split_scheme(text)?;
+    url.scheme = scheme.to_ascii_lowercase();
     let rest = match rest.split_once('?') {
-        Some((before, _)) => before,
+        Some((before, query)) => {
+            url.query = Some(query.to_owned());
+            before
+        }
         None => rest,
     };
     if !rest.starts_with('/') {
-        // `mailto:x` is opaque; without a scheme a request URI must be a path.
-        return scheme;
-    }
-    let path = match rest.strip_prefix("//") {
-        Some(after) if scheme => {
-            let (authority, path) = match after.find('/') {
-                Some(at) => after.split_at(at),
-                None => (after, ""),
-            };
-            if !is_authority(authority) {
-                return false;
-            }
-            path
+        if !url.scheme.is_empty() {
+            return Ok(url);
         }
-        // Go reads an authority after a scheme only, or where there are not three slashes; in a request URI without a
-        // scheme two slashes are part of the path.
-        _ => rest,
-    };
-    is_unescapable(path, |_| true)
+        if request {
+            return Err("invalid URI for request".to_owned());
+        }
+        let segment = rest.split('/').next().unwrap_or_default();
+        if segment.contains(':') {
+            return Err("first path segment in URL cannot contain colon".to_owned());
+        }
+    }
+    let mut path = rest;
+    let has_authority = !url.scheme.is_empty() || !request && !rest.starts_with("///");
+    if let Some(after) = rest.strip_prefix("//").filter(|_| has_authority) {
+        let (authority, tail) = match after.find('/') {
+            Some(at) => after.split_at(at),
+            None => (after, ""),
+        };
+        read_authority(authority, &mut url)?;
+        path = tail;
+    }
+    check_escapes(path, |_| true)?;
+    Ok(url)
 }
 
-/// Whether there is a scheme, and what follows it. `None` for a broken one.
-fn scheme(text: &str) -> Option<(bool, &str)> {
+fn split_scheme(text: &str) -> Result<(&str, &str), String> {
     for (i, b) in text.bytes().enumerate() {
         match b {
             b'a'..=b'z' | b'A'..=b'Z' => {}
             b'0'..=b'9' | b'+' | b'-' | b'.' if i > 0 => {}
-            b'0'..=b'9' | b'+' | b'-' | b'.' => return Some((false, text)),
-            b':' if i == 0 => return None,
-            b':' => return Some((true, &text[i + 1..])),
-            _ => return Some((false, text)),
+            b':' if i == 0 => return Err("missing protocol scheme".to_owned()),
+            b':' => return Ok((&text[..i], &text[i + 1..])),
+            _ => return Ok(("", text)),
         }
     }
-    Some((false, text))
+    Ok(("", text))
 }
 
-fn is_authority(authority: &str) -> bool {
-    let (user, host) = match authority.rsplit_once('@') {
-        Some((user, host)) => (Some(user), host),
-        None => (None, authority),
+fn read_authority(authority: &str, url: &mut Url) -> Result<(), String> {
+    let host = match authority.rsplit_once('@') {
+        Some((user, host)) => {
+            if !user.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b)) {
+                return Err("net/url: invalid userinfo".to_owned());
+            }
+            check_escapes(user, |_| true)?;
+            url.user = Some(user.to_owned());
+            host
+        }
+        None => authority,
     };
-    let user_fits = user.is_none_or(|user| {
-        user.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b))
-            && is_unescapable(user, |_| true)
-    });
-    user_fits && is_host(host)
-}
-
-fn is_host(host: &str) -> bool {
-    if let Some(rest) = host.strip_prefix('[') {
-        let Some((address, port)) = rest.rsplit_once(']') else { return false };
-        return is_port(port) && (address.contains("%25") || host_bytes_fit(address));
+    if host.starts_with('[') {
+        let Some(end) = host.rfind(']') else { return Err("missing ']' in host".to_owned()) };
+        check_port(&host[end + 1..])?;
+    } else if let Some(colon) = host.rfind(':') {
+        check_port(&host[colon..])?;
     }
-    let port_fits = host.rfind(':').is_none_or(|at| is_port(&host[at..]));
-    port_fits && host_bytes_fit(host)
+    // In a host only bytes beyond ASCII, and what a zone needs, may be escaped.
+    let zone = host.starts_with('[') && host.contains("%25");
+    check_escapes(host, |byte| byte >= 0x80 || zone)?;
+    let wrong =
+        host.chars().find(|c| c.is_ascii() && !c.is_ascii_alphanumeric() && !"-_.~!$&'()*+,;=:[]<>\"%".contains(*c));
+    if let Some(c) = wrong {
+        return Err(format!("invalid character {} in host name", go::quote(&c.to_string())));
+    }
+    url.host = host.to_owned();
+    Ok(())
 }
 
-fn host_bytes_fit(host: &str) -> bool {
-    host.bytes().all(|b| b >= 0x80 || b.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:[]<>\"%".contains(&b))
-        // In a host only bytes beyond ASCII may be escaped.
-        && is_unescapable(host, |byte| byte >= 0x80)
+fn check_port(port: &str) -> Result<(), String> {
+    match port.strip_prefix(':') {
+        _ if port.is_empty() => Ok(()),
+        Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => Ok(()),
+        _ => Err(format!("invalid port {} after host", go::quote(port))),
+    }
 }
 
-fn is_port(port: &str) -> bool {
-    port.is_empty() || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// Whether each `%` is followed by two hexadecimal digits of a byte that is allowed.
-fn is_unescapable(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
-    text.match_indices('%').all(|(at, _)| {
-        text.get(at + 1..at + 3)
+/// Each `%` must be followed by two hexadecimal digits of a byte that is allowed.
+fn check_escapes(text: &str, allowed: impl Fn(u8) -> bool) -> Result<(), String> {
+    for (at, _) in text.match_indices('%') {
+        let fits = text
+            .get(at + 1..at + 3)
             .filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))
             .and_then(|hex| u8::from_str_radix(hex, 16).ok())
-            .is_some_and(&allowed)
-    })
+            .is_some_and(&allowed);
+        if !fits {
+            let shown: String = text[at..].chars().take(3).collect();
+            return Err(format!("invalid URL escape {}", go::quote(&shown)));
+        }
+    }
+    Ok(())
 }

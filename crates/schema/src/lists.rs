@@ -1,0 +1,107 @@
+//! `x-kubernetes-list-type`: items of sets and maps must be unique.
+
+use crate::structural::{ListType, Node};
+use compact_str::CompactString;
+use object::field::{FieldError, Path};
+use object::{Map, Value, json};
+use std::collections::HashMap;
+
+/// Finds repeated items in every set and map list in `value`: each once, at its second place.
+pub(crate) fn validate(node: &Node, value: &Value, path: &Path<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    walk(node, value, path, &mut errors);
+    errors
+}
+
+fn walk(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    match value {
+        Value::Array(items) => {
+            match node.list_type() {
+                Some(ListType::Set) => set(items, path, errors),
+                Some(ListType::Map) => map(items, node.list_map_keys(), path, errors),
+                _ => {}
+            }
+            let Some(node) = node.items() else { return };
+            for (i, item) in items.iter().enumerate() {
+                walk(node, item, &path.index(i), errors);
+            }
+        }
+        Value::Object(members) => {
+            for (key, value) in members.iter().filter(|(_, v)| matches!(v, Value::Array(_) | Value::Object(_))) {
+                if let Some(property) = node.property(key) {
+                    walk(property, value, &path.child(key), errors);
+                } else if let Some(schema) = node.additional_schema() {
+                    walk(schema, value, &path.key(key), errors);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn set(items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for i in second_places(items.iter().map(|item| Some(json::to_string(item)))) {
+        if let Some(item) = items.get(i) {
+            errors.push(FieldError::duplicate(&path.index(i), item));
+        }
+    }
+}
+
+fn map(items: &[Value], keys: &[CompactString], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for (i, item) in items.iter().enumerate() {
+        if item.as_object().is_none() && !item.is_null() {
+            errors.push(FieldError::invalid(&path.index(i), item, "must be an object for an array of list-type map"));
+        }
+    }
+    let key_of = |item: &Value| -> Option<Value> {
+        let members = item.as_object()?;
+        let set = keys.iter().filter_map(|k| Some((k.as_str(), members.get(k)?.clone())));
+        Some(Value::Object(set.collect::<Map>()))
+    };
+    for i in second_places(items.iter().map(|item| key_of(item).map(|key| json::to_string(&key)))) {
+        if let Some(key) = items.get(i).and_then(key_of) {
+            errors.push(FieldError::duplicate(&path.index(i), &key));
+        }
+    }
+}
+
+/// The index of the second occurrence of each text that occurs more than once.
+fn second_places(texts: impl Iterator<Item = Option<String>>) -> Vec<usize> {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut out = Vec::new();
+    for (i, text) in texts.enumerate() {
+        let Some(text) = text else { continue };
+        let count = seen.entry(text).or_insert(0);
+        *count += 1;
+        if *count == 2 {
+            out.push(i);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Structural;
+
+    #[test]
+    fn repetitions_are_told_once_each() {
+        let schema = r#"{"type":"object","properties":{
+            "s":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
+            "m":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object"}}}}"#;
+        let schema = Structural::new(&json::parse(schema.as_bytes()).unwrap()).unwrap();
+        let value = json::parse(br#"{"s":["a","b","a","a"],"m":[{"k":1,"v":2},{"k":1},{},{"v":1},5]}"#).unwrap();
+        let errors: Vec<String> =
+            validate(schema.root(), &value, &Path::ROOT).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            errors,
+            [
+                "m[4]: Invalid value: 5: must be an object for an array of list-type map",
+                "m[1]: Duplicate value: map[string]interface {}{\"k\":1}",
+                "m[3]: Duplicate value: map[string]interface {}{}",
+                "s[2]: Duplicate value: \"a\"",
+            ]
+        );
+    }
+}
