@@ -149,17 +149,11 @@ pub fn drop_nulls(schema: &Structural, object: &mut Value) {
 fn drop_nulls_at(node: &Node, value: &mut Value) {
     match value {
         Value::Object(members) => members.retain(|key, value| {
-            match node.property(key) {
-                Some(property) if value.is_null() && !property.nullable() && property.default_value().is_none() => {
-                    return false;
-                }
-                Some(property) => drop_nulls_at(property, value),
-                None => {
-                    if let Some(schema) = node.additional_schema() {
-                        drop_nulls_at(schema, value);
-                    }
-                }
+            let Some(schema) = node.property(key).or_else(|| node.additional_schema()) else { return true };
+            if value.is_null() {
+                return schema.nullable() || schema.default_value().is_some();
             }
+            drop_nulls_at(schema, value);
             true
         }),
         Value::Array(items) => {

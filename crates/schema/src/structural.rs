@@ -289,6 +289,7 @@ impl Node {
 pub struct Structural {
     root: Node,
     depth: usize,
+    has_rules: bool,
 }
 
 impl Structural {
@@ -296,7 +297,13 @@ impl Structural {
     pub fn new(schema: &Value) -> Result<Self, String> {
         let depth = stack::depth(schema);
         let root = stack::with_room(depth, || compile(schema))?;
-        Ok(Structural { root, depth })
+        let has_rules = stack::with_room(depth, || mentions_rules(&root));
+        Ok(Structural { root, depth, has_rules })
+    }
+
+    /// Whether any node has rules.
+    pub fn has_rules(&self) -> bool {
+        self.has_rules
     }
 
     /// The schema of the object itself.
@@ -308,6 +315,14 @@ impl Structural {
     pub fn depth(&self) -> usize {
         self.depth
     }
+}
+
+fn mentions_rules(node: &Node) -> bool {
+    let mut children = node.properties.iter().map(|(_, node)| node);
+    !node.rules().is_empty()
+        || children.any(mentions_rules)
+        || node.items().is_some_and(mentions_rules)
+        || node.additional_schema().is_some_and(mentions_rules)
 }
 
 /// What has no structural form, in the order in which upstream looks, and whether it counts when it is empty.

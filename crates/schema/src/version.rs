@@ -1,10 +1,11 @@
 //! One version of a definition, compiled: all that is needed to handle its objects.
 
 use crate::metadata::{self, Malformed};
+use crate::scale::Scale;
 use crate::structural::Structural;
-use crate::{defaulting, prune, stack};
-use object::Value;
-use object::field::FieldError;
+use crate::{check, defaulting, embedded, lists, prune, stack};
+use object::field::{ErrorKind, FieldError, Path};
+use object::{Map, Value};
 
 /// A version of a CustomResourceDefinition. Share it: it is immutable, and compiles patterns and rules when they are
 /// first needed.
@@ -20,6 +21,8 @@ pub struct Version {
     pub namespaced: bool,
     /// Whether `status` is a subresource.
     pub status: bool,
+    /// The scale subresource, if there is one.
+    pub scale: Option<Scale>,
     /// The schema.
     pub schema: Structural,
 }
@@ -62,6 +65,7 @@ impl Version {
             kind: text(&["spec", "names", "kind"]),
             namespaced: definition.str_at(&["spec", "scope"]) == Some("Namespaced"),
             status: version.at(&["subresources", "status"]).is_some(),
+            scale: version.at(&["subresources", "scale"]).map(Scale::from_value),
             schema,
         }))
     }
@@ -97,19 +101,93 @@ impl Version {
 
     /// Checks an object that is to be created.
     pub fn validate(&self, object: &Value) -> Outcome {
-        let _ = object;
-        Outcome::default()
+        stack::with_room(self.schema.depth(), || self.validate_object(object, None))
     }
 
-    /// Checks what is to take the place of `old`.
+    /// Checks what is to take the place of `old`. What was wrong before and did not change is let pass.
     pub fn validate_update(&self, object: &Value, old: &Value) -> Outcome {
-        let _ = (object, old);
-        Outcome::default()
+        stack::with_room(self.schema.depth(), || self.validate_object(object, Some(old)))
     }
 
-    /// Checks a write of the status subresource.
-    pub fn validate_status_update(&self, object: &Value, old: &Value) -> Outcome {
-        let _ = (object, old);
-        Outcome::default()
+    fn validate_object(&self, object: &Value, old: Option<&Value>) -> Outcome {
+        let mut errors = self.type_errors(object);
+        if !errors.is_empty() {
+            return Outcome { errors, warnings: Vec::new() };
+        }
+        self.metadata_errors(object, old, &mut errors);
+        errors.extend(check::check(self.schema.root(), object, old, &Path::ROOT));
+        if let Some(scale) = &self.scale {
+            scale.validate_spec(object, &mut errors);
+            scale.validate_status(object, &mut errors);
+        }
+        errors.extend(embedded::validate(self.schema.root(), object, false, &Path::ROOT));
+        self.list_errors(object, old, &mut errors);
+        self.rules(object, old, errors)
     }
+
+    /// Checks a write of the status subresource. The schema judges `status` alone, rules see all of the object.
+    pub fn validate_status_update(&self, object: &Value, old: &Value) -> Outcome {
+        stack::with_room(self.schema.depth(), || {
+            let mut errors = self.type_errors(object);
+            if !errors.is_empty() {
+                return Outcome { errors, warnings: Vec::new() };
+            }
+            self.metadata_errors(object, Some(old), &mut errors);
+            if let (Some(node), Some(status)) = (self.schema.root().property("status"), object.get("status")) {
+                errors.extend(check::check(node, status, old.get("status"), &Path::ROOT.child("status")));
+            }
+            if let Some(scale) = &self.scale {
+                scale.validate_status(object, &mut errors);
+            }
+            self.list_errors(object, Some(old), &mut errors);
+            self.rules(object, Some(old), errors)
+        })
+    }
+
+    fn type_errors(&self, object: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let api_version = format!("{}/{}", self.group, self.version);
+        for (key, wanted) in [("kind", &self.kind), ("apiVersion", &api_version)] {
+            let value = object.str_at(&[key]).unwrap_or_default();
+            if value != wanted {
+                errors.push(FieldError::invalid(&Path::ROOT.child(key), value, format!("must be {wanted}")));
+            }
+        }
+        errors
+    }
+
+    fn metadata_errors(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        static NONE: Map = Map::new();
+        let path = Path::ROOT.child("metadata");
+        let meta = object.metadata().unwrap_or(&NONE);
+        errors.extend(match old {
+            None => object::metadata::validate(meta, self.namespaced, object::names::dns1123_subdomain, &path),
+            Some(old) => object::metadata::validate_update(meta, old.metadata().unwrap_or(&NONE), &path),
+        });
+    }
+
+    /// Repeated items of sets and map lists; of no interest where `old` had such already.
+    fn list_errors(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        let root = self.schema.root();
+        let found = lists::validate(root, object, &Path::ROOT);
+        if found.is_empty() || old.is_some_and(|old| !lists::validate(root, old, &Path::ROOT).is_empty()) {
+            return;
+        }
+        errors.extend(found);
+    }
+
+    fn rules(&self, object: &Value, old: Option<&Value>, mut errors: Vec<FieldError>) -> Outcome {
+        let _ = (object, old);
+        if self.schema.has_rules() && errors.iter().any(blocks_rules) {
+            let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+            errors.push(FieldError::invalid(&Path::ROOT, &Value::Null, detail));
+        }
+        Outcome { errors, warnings: Vec::new() }
+    }
+}
+
+/// Whether an error is of a kind that makes it useless, or costly, to run rules.
+fn blocks_rules(error: &FieldError) -> bool {
+    use ErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
+    matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)
 }

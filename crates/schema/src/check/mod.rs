@@ -97,7 +97,7 @@ impl Checker<'_> {
             self.types(node, value, place, &mut verdict);
             verdict.matches += 1;
         }
-        self.junctors(node, value, pair, place, &mut verdict);
+        self.junctors(node, value, place, &mut verdict);
         match value {
             Value::String(text) => {
                 self.string(node, text, place, &mut verdict);
@@ -304,20 +304,20 @@ impl Checker<'_> {
         }
     }
 
-    /// `allOf`, `anyOf`, `oneOf` and `not`.
-    fn junctors(&self, node: &Node, value: &Value, pair: Option<Pair<'_>>, place: &Place<'_>, verdict: &mut Verdict) {
+    /// `allOf`, `anyOf`, `oneOf` and `not`. Inside of them nothing is compared with old values.
+    fn junctors(&self, node: &Node, value: &Value, place: &Place<'_>, verdict: &mut Verdict) {
         for fact in node.facts() {
             match fact {
                 Fact::AnyOf(branches) if !branches.is_empty() => {
-                    self.any_of(branches, value, pair, place, verdict);
+                    self.any_of(branches, value, place, verdict);
                 }
                 Fact::OneOf(branches) if !branches.is_empty() => {
-                    self.one_of(branches, value, pair, place, verdict);
+                    self.one_of(branches, value, place, verdict);
                 }
                 Fact::AllOf(branches) if !branches.is_empty() => {
                     let mut valid = 0;
                     for branch in branches {
-                        let result = self.value(branch, value, pair, place);
+                        let result = self.value(branch, value, None, place);
                         valid += usize::from(result.is_valid());
                         verdict.merge(result);
                     }
@@ -326,7 +326,7 @@ impl Checker<'_> {
                         self.composite(place, &format!("must validate all the schemas (allOf){more}"), verdict);
                     }
                 }
-                Fact::Not(branch) if self.value(branch, value, pair, place).is_valid() => {
+                Fact::Not(branch) if self.value(branch, value, None, place).is_valid() => {
                     self.composite(place, "must not validate the schema (not)", verdict);
                 }
                 _ => {}
@@ -335,17 +335,10 @@ impl Checker<'_> {
         verdict.matches += 2;
     }
 
-    fn any_of(
-        &self,
-        branches: &[Node],
-        value: &Value,
-        pair: Option<Pair<'_>>,
-        place: &Place<'_>,
-        verdict: &mut Verdict,
-    ) {
+    fn any_of(&self, branches: &[Node], value: &Value, place: &Place<'_>, verdict: &mut Verdict) {
         let mut best: Option<Verdict> = None;
         for branch in branches {
-            let result = self.value(branch, value, pair, place);
+            let result = self.value(branch, value, None, place);
             if result.is_valid() {
                 return verdict.merge(result);
             }
@@ -357,19 +350,12 @@ impl Checker<'_> {
         verdict.merge(best.unwrap_or_default());
     }
 
-    fn one_of(
-        &self,
-        branches: &[Node],
-        value: &Value,
-        pair: Option<Pair<'_>>,
-        place: &Place<'_>,
-        verdict: &mut Verdict,
-    ) {
+    fn one_of(&self, branches: &[Node], value: &Value, place: &Place<'_>, verdict: &mut Verdict) {
         let mut best: Option<Verdict> = None;
         let mut first: Option<Verdict> = None;
         let mut valid = 0;
         for branch in branches {
-            let result = self.value(branch, value, pair, place);
+            let result = self.value(branch, value, None, place);
             if result.is_valid() {
                 valid += 1;
                 best = None;

@@ -20,7 +20,8 @@ pub fn invalid(kind: &str, group: &str, name: &str, errors: &[object::field::Fie
 
 /// Drops what differs from run to run, and the order of causes.
 pub fn normalise(value: &Value) -> Value {
-    let mut out = scrub(value);
+    // Numbers as they are written: a float without fraction is an integer there.
+    let mut out = scrub(&json::parse(json::to_string(value).as_bytes()).unwrap());
     if out.str_at(&["kind"]) == Some("CustomResourceDefinition") {
         out.remove_at(&["status"]);
     }
@@ -43,7 +44,7 @@ pub fn normalise(value: &Value) -> Value {
 
 fn scrub(value: &Value) -> Value {
     match value {
-        Value::String(s) => Value::from(numbers_out(&pointers_out(s))),
+        Value::String(s) => Value::from(numbers_out(&uuids_out(&pointers_out(s)))),
         Value::Array(items) => Value::Array(items.iter().map(scrub).collect()),
         Value::Object(members) => {
             let mut out: Map = members.iter().map(|(k, v)| (k, scrub(v))).collect();
@@ -74,6 +75,31 @@ fn pointers_out(text: &str) -> String {
         rest = &rest[at + 2 + size..];
     }
     out + rest
+}
+
+fn uuids_out(text: &str) -> String {
+    let is_uuid = |s: &str| {
+        s.bytes().enumerate().all(|(i, b)| match i {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_digit() || (b'a'..=b'f').contains(&b),
+        })
+    };
+    let word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let mut at = 0;
+    while at < text.len() {
+        let found = text.get(at..at + 36).filter(|s| is_uuid(s));
+        if found.is_some() && !(at > 0 && word(bytes.get(at - 1))) && !word(bytes.get(at + 36)) {
+            out.push_str("<uid>");
+            at += 36;
+        } else {
+            let c = text[at..].chars().next().unwrap();
+            out.push(c);
+            at += c.len_utf8();
+        }
+    }
+    out
 }
 
 fn numbers_out(text: &str) -> String {
