@@ -151,7 +151,7 @@ pub(super) fn equality(a: &Value<'_>, b: &Value<'_>, equals: bool) -> u64 {
     if equals && matches!(a, Value::Opaque(_)) {
         return 1;
     }
-    CallCost::Shorter.charge(&[a.clone(), b.clone()], None)
+    text_cost(a.cost_size().min(b.cost_size()))
 }
 
 fn text_cost(size: u64) -> u64 {

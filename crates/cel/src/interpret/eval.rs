@@ -175,13 +175,16 @@ impl<'a, 'r> Frame<'a, 'r> {
     }
 
     fn equals(&mut self, [a, b]: &'a [Node; 2], equals: bool) -> Result<Value<'a>> {
-        let (a, b) = (self.eval(a), self.eval(b));
-        let (a, b) = self.both(a, b, CallCost::Fixed(1))?;
+        let (a, b) = match (self.eval(a), self.eval(b)) {
+            (Ok(a), Ok(b)) => (a, b),
+            (a, b) => self.both(a, b, CallCost::Fixed(1))?,
+        };
         self.charge(cost::equality(&a, &b, equals))?;
         Ok(Value::Bool(a.equals(&b)? == equals))
     }
 
     /// Both operands are evaluated before the error of the first is looked at, and the call is charged for.
+    #[cold]
     fn both(&mut self, a: Result<Value<'a>>, b: Result<Value<'a>>, cost: CallCost) -> Result<(Value<'a>, Value<'a>)> {
         match (a, b) {
             (Ok(a), Ok(b)) => Ok((a, b)),
@@ -222,9 +225,10 @@ impl<'a, 'r> Frame<'a, 'r> {
 
     fn binary(&mut self, call: &'a Call<2>) -> Result<Value<'a>> {
         let [a, b] = &call.args;
-        let (a, b) = (self.eval(a), self.eval(b));
-        let (a, b) = self.both(a, b, call.cost)?;
-        let args = [a, b];
+        let args = match (self.eval(a), self.eval(b)) {
+            (Ok(a), Ok(b)) => [a, b],
+            (a, b) => self.both(a, b, call.cost)?.into(),
+        };
         let result = (call.function)(&args);
         self.charge(call.cost.charge(&args, result.as_ref().ok()))?;
         result
