@@ -273,3 +273,121 @@ fn is_well_known(ty: &Type) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::VariableDecl;
+    use crate::library::ExpressionSet;
+    use crate::parse::{ParserOptions, parse};
+
+    fn env() -> Env {
+        Env::kubernetes(ExpressionSet::New).with_variables([
+            VariableDecl::new("i", Type::Int),
+            VariableDecl::new("s", Type::String),
+            VariableDecl::new("l", Type::list(Type::String)),
+            VariableDecl::new("m", Type::map(Type::String, Type::Int)),
+            VariableDecl::new("d", Type::Dyn),
+            VariableDecl::new("a.b", Type::Bool),
+        ])
+    }
+
+    fn checked(text: &str) -> Result<CheckedAst, Issues> {
+        check(&env(), parse(text, &ParserOptions::default()).expect("the text parses"))
+    }
+
+    #[test]
+    fn results_have_types() {
+        for (text, ty) in [
+            ("i + 1", "int"),
+            ("d + 1", "int"),
+            ("d + d", "dyn"),
+            ("d.x.y", "dyn"),
+            ("l[0]", "string"),
+            ("m.x", "int"),
+            ("has(m.x)", "bool"),
+            ("m.?x", "optional_type(int)"),
+            ("l[?0].orValue('x')", "string"),
+            ("l.map(x, size(x))", "list(int)"),
+            ("l.transformMap(k, v, v)", "map(int, string)"),
+            ("l.transformList(k, v, k)", "list(int)"),
+            ("m.map(k, k)", "list(string)"),
+            ("[]", "list(dyn)"),
+            ("[] + l", "list(string)"),
+            ("{'x': i}", "map(string, int)"),
+            ("[?m.?x]", "list(int)"),
+            ("a.b", "bool"),
+            ("i < 1.5", "bool"),
+            ("type(i)", "type(int)"),
+            ("ip('::1')", "net.IP"),
+            ("optional.of(l).value()", "list(string)"),
+            ("google.protobuf.Int64Value{value: 1}", "wrapper(int)"),
+            ("i == 1 ? l : []", "list(string)"),
+            ("duration('1h') + timestamp(0)", "timestamp"),
+        ] {
+            let checked = checked(text).unwrap_or_else(|issues| panic!("{text}: {issues}"));
+            assert_eq!(checked.result_type().to_string(), ty, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_where_it_is() {
+        for (text, column, message) in [
+            ("x", 1, "undeclared reference to 'x' (in container '')"),
+            ("i.x", 2, "type 'int' does not support field selection"),
+            ("i + s", 3, "found no matching overload for '_+_' applied to '(int, string)'"),
+            ("i.size()", 7, "found no matching overload for 'size' applied to 'int.()'"),
+            ("s.reverse()", 10, "undeclared reference to 'reverse' (in container '')"),
+            ("d && i", 6, "expected type 'bool' but found 'int'"),
+            (
+                "i.all(x, true)",
+                1,
+                "expression of type 'int' cannot be range of a comprehension (must be list, map, or dynamic)",
+            ),
+            ("i == null", 3, "found no matching overload for '_==_' applied to '(int, null)'"),
+            ("int{}", 4, "'int' is not a message type"),
+            ("i{}", 2, "'int' is not a type"),
+            ("google.protobuf.Duration{x: 1}", 27, "undefined field 'x'"),
+            (
+                "google.protobuf.Duration{seconds: '1'}",
+                33,
+                "expected type of field 'seconds' is 'int' but provided type is 'string'",
+            ),
+            ("quantity('1').x", 14, "unexpected failed resolution of 'kubernetes.Quantity'"),
+            ("[?i]", 3, "expected type 'optional_type(int)' but found 'int'"),
+            ("[1, 's']", 5, "expected type 'int' but found 'string'"),
+            ("duration('1x')", 10, "invalid duration argument"),
+            ("s.matches('[')", 11, "invalid matches argument"),
+            (
+                "'%d'.format([s])",
+                14,
+                "error during formatting: decimal clause can only be used on integers, was given string",
+            ),
+        ] {
+            let issues = checked(text).expect_err(text);
+            let issue = issues.iter().next().expect("there is an issue");
+            assert_eq!((issue.location.column + 1, issue.message.as_str()), (column, message), "{text}");
+            assert_eq!(issues.len(), 1, "{text}: {issues}");
+        }
+    }
+
+    #[test]
+    fn names_and_calls_know_what_they_resolved_to() {
+        let name = checked("a.b").expect("it checks");
+        assert!(matches!(&name.expr().kind, ExprKind::Ident(name) if &**name == "a.b"));
+        assert!(name.mentions("a.b") && !name.mentions("a"));
+        let call = checked("sets.contains(l, l)").expect("it checks");
+        assert!(matches!(&call.expr().kind, ExprKind::Call(call) if call.target.is_none()));
+        assert_eq!(&*call.overloads(call.expr().id)[0].id, "list_sets_contains_list");
+        let sum = checked("d + 1").expect("it checks");
+        assert_eq!(sum.overloads(sum.expr().id).len(), 1);
+        let sums = checked("d + d").expect("it checks");
+        assert_eq!(sums.overloads(sums.expr().id).len(), 9);
+    }
+
+    #[test]
+    fn a_variable_of_a_comprehension_hides_others_and_ends_with_it() {
+        assert!(checked("l.all(i, i == 'x') && i == 1").is_ok());
+        assert!(checked("l.all(x, true) && x == 1").is_err());
+    }
+}

@@ -166,6 +166,33 @@ mod tests {
     }
 
     #[test]
+    fn every_declared_function_can_run() {
+        use crate::operators::{
+            CONDITIONAL, EQUALS, INDEX, LOGICAL_AND, LOGICAL_OR, NOT_EQUALS, NOT_STRICTLY_FALSE, OPT_INDEX, OPT_SELECT,
+        };
+        // Evaluated by the interpreter itself, or by the embedding program.
+        let special = [
+            CONDITIONAL,
+            EQUALS,
+            INDEX,
+            LOGICAL_AND,
+            LOGICAL_OR,
+            NOT_EQUALS,
+            NOT_STRICTLY_FALSE,
+            OPT_INDEX,
+            OPT_SELECT,
+        ];
+        for library in Registry::kubernetes().libraries() {
+            for function in &library.functions {
+                let is_special = special.contains(&&*function.name)
+                    || matches!(&*function.name, "or" | "orValue" | "cel.@mapInsert")
+                    || library.name.starts_with("kubernetes.authz");
+                assert!(is_special || crate::runtime::lookup(&function.name).is_some(), "{}", function.name);
+            }
+        }
+    }
+
+    #[test]
     fn a_removed_library_is_in_no_set() {
         let mut gone = Library::new("gone", Version(1, 20), vec![FunctionDecl::new("gone", [])]);
         gone.removed = Some(Version(1, 30));

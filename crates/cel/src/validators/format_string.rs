@@ -129,3 +129,49 @@ fn expect_kind(checked: &CheckedAst, arg: &Expr, kinds: &[Kind], complaint: &str
     }
     Err((arg.id, format!("{complaint}, was given {}", ty.runtime_name())))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::env::Env;
+    use crate::library::ExpressionSet;
+    use crate::parse::{ParserOptions, parse};
+
+    fn complaint(text: &str) -> Option<String> {
+        let ast = parse(text, &ParserOptions::default()).expect("the text parses");
+        let issues = crate::check::check(Env::kubernetes(ExpressionSet::New), ast).err()?;
+        issues.iter().next().map(|issue| issue.message.clone())
+    }
+
+    #[test]
+    fn clauses_and_arguments_must_fit() {
+        let parsing = "could not parse formatting clause: ";
+        let formatting = "error during formatting: ";
+        for (text, message) in [
+            ("'%s%%'.format([1])", None),
+            ("'%s'.format([[1, 'a', {'k': duration('1s')}]])", None),
+            ("'%.3f %e'.format([1.0, 'NaN'])", None),
+            ("'%x'.format([dyn(1.0)])", None),
+            ("'%s'.format([])", Some("index 0 out of range".to_owned())),
+            ("'x'.format([1])", Some("too many arguments supplied to string.format (expected 0, got 1)".to_owned())),
+            ("'%q'.format([1])", Some(format!("{parsing}unrecognized formatting clause \"q\""))),
+            ("'%'.format([1])", Some("unexpected end of string".to_owned())),
+            (
+                "'%.'.format([1])",
+                Some(format!("{parsing}error while parsing precision: could not find end of precision specifier")),
+            ),
+            (
+                "'%b'.format([1.5])",
+                Some(format!("{formatting}only integers and bools can be formatted as binary, was given double")),
+            ),
+            (
+                "'%s'.format([[ip('::1')]])",
+                Some(format!(
+                    "{formatting}string clause can only be used on strings, bools, bytes, ints, doubles, maps, \
+                     lists, types, durations, and timestamps, was given net.IP"
+                )),
+            ),
+        ] {
+            assert_eq!(complaint(text), message, "{text}");
+        }
+    }
+}
