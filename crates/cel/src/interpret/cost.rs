@@ -12,10 +12,6 @@ pub(super) const MAP: u64 = 30;
 /// The cost of making a message.
 pub(super) const STRUCT: u64 = 40;
 
-/// Cost of one unit of text walked over.
-const TEXT: f64 = 0.1;
-/// Cost of one character of a regular expression.
-const REGEX: f64 = 0.25;
 /// Nesting at which deep traversal stops counting.
 const MAX_DEPTH: u32 = 1_000;
 
@@ -139,8 +135,7 @@ impl CallCost {
             },
             CallCost::Selector => {
                 let length = size(1);
-                let requirements = (length as f64 * 0.5).ceil();
-                10 + text_cost(length) + (requirements * 50.0) as u64
+                10 + text_cost(length) + length.div_ceil(2).saturating_mul(50)
             }
         }
     }
@@ -154,20 +149,21 @@ pub(super) fn equality(a: &Value<'_>, b: &Value<'_>, equals: bool) -> u64 {
     text_cost(a.cost_size().min(b.cost_size()))
 }
 
+/// A tenth of the size, rounded up. Upstream multiplies by 0.1 in floating point, which rounds to the same.
 fn text_cost(size: u64) -> u64 {
-    (size as f64 * TEXT).ceil() as u64
+    size.div_ceil(10)
 }
 
-/// One is added to the text's size, so that an empty text does not hide the price of a pattern.
+/// A tenth of the text's size times a quarter of the pattern's. One is added to the text's size, so that an empty
+/// text does not hide the price of a pattern.
 fn regex_cost(text: u64, pattern: u64) -> u64 {
-    let text = ((1.0 + text as f64) * TEXT).ceil() as u64;
-    text.saturating_mul((pattern as f64 * REGEX).ceil() as u64)
+    text_cost(text.saturating_add(1)).saturating_mul(pattern.div_ceil(4))
 }
 
 fn traversal(value: &Value<'_>, depth: u32) -> u64 {
     match value {
-        Value::String(text) => (text.len() as f64 * TEXT) as u64,
-        Value::Bytes(octets) => (octets.len() as f64 * TEXT) as u64,
+        Value::String(text) => text.len() as u64 / 10,
+        Value::Bytes(octets) => octets.len() as u64 / 10,
         Value::List(list) if depth < MAX_DEPTH => list_traversal(list, depth + 1),
         Value::Map(map) if depth < MAX_DEPTH => map_traversal(map, depth + 1),
         _ => 1,
@@ -185,6 +181,15 @@ fn map_traversal(map: &Map<'_>, depth: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integer_division_rounds_as_upstreams_floating_point() {
+        for size in (0..2_000_000).chain((1..50).map(|shift| (1 << shift) * 10)).chain((1..50).map(|shift| 1 << shift))
+        {
+            assert_eq!(text_cost(size), (size as f64 * 0.1).ceil() as u64, "{size}");
+            assert_eq!(size / 10, (size as f64 * 0.1) as u64, "{size}");
+        }
+    }
 
     #[test]
     fn calls_cost_what_upstream_charges() {

@@ -174,7 +174,25 @@ impl<'a, 'r> Frame<'a, 'r> {
         }
     }
 
+    /// A value that can be looked at where it is, and the cost of reading it.
+    fn at_hand<'s>(&'s self, node: &'s Node) -> Option<(&'s Value<'a>, u64)> {
+        match node {
+            Node::Constant(value) => Some((value, 0)),
+            Node::Variable(slot) => match self.slots.get(*slot) {
+                Some(State::Value(value)) => Some((value, cost::SELECT)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn equals(&mut self, [a, b]: &'a [Node; 2], equals: bool) -> Result<Value<'a>> {
+        if let (Some((a, read_a)), Some((b, read_b))) = (self.at_hand(a), self.at_hand(b)) {
+            let cost = read_a + read_b + cost::equality(a, b, equals);
+            let result = a.equals(b);
+            self.charge(cost)?;
+            return Ok(Value::Bool(result? == equals));
+        }
         let (a, b) = match (self.eval(a), self.eval(b)) {
             (Ok(a), Ok(b)) => (a, b),
             (a, b) => self.both(a, b, CallCost::Fixed(1))?,
