@@ -4,7 +4,8 @@
 //! * [`fields_v1`]: the wire form of a set;
 //! * [`schema`], [`openapi`]: how the values of a kind merge, and where that comes from;
 //! * [`typed`]: operations on values by their schema: validate, compare, merge, remove;
-//! * [`managed`]: the managers of an object, and what each write does to them.
+//! * [`managed`]: the managers of an object, and what each write does to them;
+//! * [`explain`]: the owners of an object's fields, and what an apply would do, for people.
 //!
 //! It behaves as structured-merge-diff v4.6 and the `managedfields` package of Kubernetes 1.33, texts included.
 //!
@@ -30,6 +31,7 @@
 //!
 //! The crate knows nothing of HTTP, storage or CEL; time is passed in.
 
+pub mod explain;
 pub mod fields_v1;
 pub mod managed;
 pub mod openapi;

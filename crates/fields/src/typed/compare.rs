@@ -63,7 +63,7 @@ impl Walk<'_> {
         let mut marks = Marks::default();
         let leaf = if rhs.is_none() {
             self.shape(atom, left.first(), lhs, rhs, out, &mut marks)
-        } else if lhs.is_none() || left == right {
+        } else if lhs.is_none() || left.first() == right.first() {
             self.shape(atom, right.first(), lhs, rhs, out, &mut marks)
         } else {
             // The value changed its shape: what the old shape had goes, what the new one has comes.

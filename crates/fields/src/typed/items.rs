@@ -1,7 +1,8 @@
 //! The identity of list items.
 
+use super::Shapes;
 use crate::path::PathElement;
-use crate::schema::{ListKind, ListType, TypeSchema};
+use crate::schema::{ListKind, ListType, TypeId, TypeSchema};
 use compact_str::CompactString;
 use object::{Value, go};
 
@@ -55,4 +56,45 @@ pub(super) fn sorted(schema: &TypeSchema, list: &ListType, items: &[Value]) -> V
         out.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
     }
     out
+}
+
+/// The element that names an item of a list; `None` where an item has none.
+pub fn item_element(schema: &TypeSchema, list: &ListType, index: usize, item: &Value) -> Option<PathElement> {
+    element(schema, list, index, item).ok()
+}
+
+/// What stands at a path. Of items that repeat a key it is the first.
+pub fn value_at<'v>(schema: &TypeSchema, value: &'v Value, path: &[PathElement]) -> Option<&'v Value> {
+    let mut at = (Some(schema.root()), value);
+    for step in path {
+        at = step_into(schema, at.0, at.1, step)?;
+    }
+    Some(at.1)
+}
+
+fn step_into<'v>(
+    schema: &TypeSchema,
+    ty: Option<TypeId>,
+    value: &'v Value,
+    step: &PathElement,
+) -> Option<(Option<TypeId>, &'v Value)> {
+    let atom = ty.map(|ty| schema.atom(ty));
+    match (step, value) {
+        (PathElement::Field(name), Value::Object(members)) => {
+            let ty = atom.and_then(|a| a.map.as_ref()).and_then(|m| m.type_of(name));
+            Some((ty, members.get(name)?))
+        }
+        (PathElement::Index(i), Value::Array(items)) => {
+            let ty = atom.and_then(|a| a.list.as_ref()).map(|l| l.element);
+            Some((ty, items.get(usize::try_from(*i).ok()?)?))
+        }
+        (_, Value::Array(items)) => {
+            let list =
+                atom.and_then(|a| a.list.as_ref()).filter(|_| atom.is_some_and(|a| Shapes::of(a, Some(value)).list))?;
+            let found =
+                items.iter().enumerate().find(|(i, item)| item_element(schema, list, *i, item).as_ref() == Some(step));
+            Some((Some(list.element), found?.1))
+        }
+        _ => None,
+    }
 }

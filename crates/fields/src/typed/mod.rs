@@ -13,6 +13,7 @@ mod validate;
 
 pub use compare::{Comparison, compare};
 pub use field_set::{named_fields, to_field_set};
+pub use items::{item_element, value_at};
 pub use merge::merge;
 pub use reconcile::reconcile;
 pub use remove::{extract_items, remove_items};

@@ -44,8 +44,9 @@ struct Converter {
 impl VersionConverter for Converter {
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
         let invalid = || format!("request to convert CR to an invalid group/version: {api_version}");
-        let schema = self.schemas.get(api_version).ok_or_else(|| ConvertError::Failed(invalid()))?;
-        let _ = schema;
+        if !self.schemas.contains_key(api_version) {
+            return Err(ConvertError::Failed(invalid()));
+        }
         let mut out = object.clone();
         out.set_at(&["apiVersion"], api_version.into());
         Ok(out)
@@ -297,14 +298,13 @@ impl Server {
         if !scale {
             decoded(&mut new, &endpoint.schema());
         }
-        if let Some(version) = new.str_at(&["metadata", "resourceVersion"]).filter(|v| !v.is_empty()) {
-            if Some(version) != live.str_at(&["metadata", "resourceVersion"]) {
-                let (_, plural) = endpoint.definition.str_at(&["metadata", "name"]).map_or(("", ""), |n| ("", n));
-                let (resource, group) = plural.split_once('.').unwrap_or_default();
-                let name = live.str_at(&["metadata", "name"]).unwrap_or_default();
-                let status = Status::modified(object::status::Qualified { group, name: resource }, name);
-                return Ok((409, status.to_value()));
-            }
+        let version = |object: &Value| object.str_at(&["metadata", "resourceVersion"]).unwrap_or_default().to_owned();
+        if !matches!(version(&new).as_str(), "" | "0") && version(&new) != version(&live) {
+            let resource = endpoint.definition.str_at(&["metadata", "name"]).unwrap_or_default();
+            let (resource, group) = resource.split_once('.').unwrap_or_default();
+            let name = live.str_at(&["metadata", "name"]).unwrap_or_default();
+            let status = Status::modified(object::status::Qualified { group, name: resource }, name);
+            return Ok((409, status.to_value()));
         }
         let new = endpoint.manager().on_update(&old, new, write.manager, self.now);
         let new = if scale { from_scale(endpoint, &live, &new) } else { new };
@@ -352,12 +352,11 @@ impl Server {
             Some(live) => {
                 if endpoint.subresource == "status" {
                     let mut kept = live.clone();
-                    for (path, at) in [("status", vec!["status"]), ("", vec!["metadata", "managedFields"])] {
-                        let _ = path;
-                        match new.at(&at) {
-                            Some(value) => kept.set_at(&at, value.clone()),
+                    for path in [&["status"][..], &["metadata", "managedFields"]] {
+                        match new.at(path) {
+                            Some(value) => kept.set_at(path, value.clone()),
                             None => {
-                                kept.remove_at(&at);
+                                kept.remove_at(path);
                             }
                         }
                     }
