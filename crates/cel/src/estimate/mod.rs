@@ -102,6 +102,12 @@ impl EntrySize {
     }
 }
 
+/// Where a size was found.
+enum Found {
+    ByPath(SizeEstimate),
+    Otherwise(Option<SizeEstimate>),
+}
+
 /// A variable of a comprehension.
 #[derive(Clone, Copy)]
 struct Local {
@@ -196,14 +202,23 @@ impl<'a> Coster<'a> {
             ExprKind::Comprehension(fold) if is_binding(fold) => self.cost_binding(expr, fold),
             ExprKind::Comprehension(fold) => self.cost_fold(expr, fold),
         };
-        if self.nodes.is_some() {
-            let size = self.size(expr);
-            let path = self.paths.steps(self.path(expr)).to_vec();
-            if let Some(nodes) = &mut self.nodes {
-                nodes.push(NodeEstimate { id: expr.id, cost, size, path });
-            }
-        }
+        self.note(expr, cost);
         cost
+    }
+
+    /// Keeps what is known of a node, if asked to, without remembering its size: that would change the estimate.
+    fn note(&mut self, expr: &Expr, cost: CostEstimate) {
+        if self.nodes.is_none() {
+            return;
+        }
+        let size = match self.find_size(expr) {
+            Found::ByPath(size) => Some(size),
+            Found::Otherwise(size) => size,
+        };
+        let path = self.paths.steps(self.path(expr)).to_vec();
+        if let Some(nodes) = &mut self.nodes {
+            nodes.push(NodeEstimate { id: expr.id, cost, size, path });
+        }
     }
 
     fn cost_fold(&mut self, expr: &'a Expr, fold: &'a Comprehension) -> CostEstimate {
@@ -337,26 +352,36 @@ impl<'a> Coster<'a> {
         self.size(expr).unwrap_or(SizeEstimate::UNKNOWN)
     }
 
-    /// The size of a node's value: what was computed for it before anything else, then of a literal, by path, by
-    /// type, and of a local variable.
+    /// The size of a node's value. What a path says is remembered, because the path may be overwritten.
     fn size(&mut self, expr: &'a Expr) -> Option<SizeEstimate> {
+        match self.find_size(expr) {
+            Found::ByPath(size) => {
+                self.set_size(expr, Some(size));
+                Some(size)
+            }
+            Found::Otherwise(size) => size,
+        }
+    }
+
+    /// What was computed for a node before anything else, then of a literal, by path, by type, and of a local
+    /// variable.
+    fn find_size(&self, expr: &Expr) -> Found {
         if let Some(size) = self.computed.get(expr.id as usize).copied().flatten() {
-            return Some(size);
+            return Found::Otherwise(Some(size));
         }
         if let Some(size) = literal_size(expr) {
-            return Some(SizeEstimate::fixed(size));
+            return Found::Otherwise(Some(SizeEstimate::fixed(size)));
         }
         if let Some(size) = self.size_at(self.path(expr)) {
-            self.set_size(expr, Some(size));
-            return Some(size);
+            return Found::ByPath(size);
         }
         if is_scalar(self.type_of(expr)) {
-            return Some(SizeEstimate::fixed(1));
+            return Found::Otherwise(Some(SizeEstimate::fixed(1)));
         }
-        match &expr.kind {
-            ExprKind::Ident(name) => self.local(name)?.size,
+        Found::Otherwise(match &expr.kind {
+            ExprKind::Ident(name) => self.local(name).and_then(|local| local.size),
             _ => None,
-        }
+        })
     }
 
     fn size_at(&self, path: Path) -> Option<SizeEstimate> {

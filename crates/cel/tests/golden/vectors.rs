@@ -102,7 +102,9 @@ fn costs_are_exact() {
         (r#"self.ls.all(l, l.p[l.q.size()] == "a")"#, 103),
         (r#"self.ls.exists_one(l, l.s == l.t)"#, 84),
     ] {
-        assert_eq!(estimate(&checked(rule, &decl), &decl).max, cost, "{rule}");
+        let checked = checked(rule, &decl);
+        assert_eq!(estimate(&checked, &decl).max, cost, "{rule}");
+        assert_eq!(explain(&checked, &decl).0.max, cost, "{rule}, explained");
     }
 }
 

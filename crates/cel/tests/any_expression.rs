@@ -1,0 +1,87 @@
+//! Properties every expression has, whatever it says.
+
+use cel::check::check;
+use cel::env::{Env, VariableDecl};
+use cel::estimate::{SizeEstimate, SizeEstimator, Step, estimate, explain};
+use cel::library::ExpressionSet;
+use cel::parse::{ParserOptions, parse};
+use cel::types::Type;
+use proptest::prelude::*;
+
+/// A size that differs by the last step.
+struct ByLastStep;
+
+impl SizeEstimator for ByLastStep {
+    fn size(&self, path: &[Step]) -> Option<SizeEstimate> {
+        match path.last()? {
+            Step::Field(name) => Some(SizeEstimate::at_most(name.bytes().map(u64::from).sum())),
+            Step::Items | Step::Values => Some(SizeEstimate::at_most(3)),
+            Step::Keys | Step::Indices => None,
+        }
+    }
+}
+
+fn expression() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        3 => Just("self".to_owned()),
+        1 => Just("m".to_owned()),
+        1 => Just("l".to_owned()),
+        1 => Just("x".to_owned()),
+        1 => Just("1".to_owned()),
+        1 => Just("'ab'".to_owned()),
+        1 => Just("[]".to_owned()),
+        1 => Just("null".to_owned()),
+        1 => Just("1.5".to_owned()),
+        1 => Just("2u".to_owned()),
+        1 => Just("int".to_owned()),
+        1 => Just("b'a'".to_owned()),
+    ];
+    leaf.prop_recursive(5, 24, 3, |inner| {
+        let two = (inner.clone(), inner.clone());
+        let three = (inner.clone(), inner.clone(), inner.clone());
+        let operator = prop::sample::select(vec!["+", "==", "!=", "<", "in", "&&", "||", "-", "*"]);
+        let field = prop::sample::select(vec!["p", "q", "?p", "size()", "first()", "min()", "value()", "trim()"]);
+        let one_variable = prop::sample::select(vec!["all", "exists", "exists_one", "map", "filter"]);
+        let function = prop::sample::select(vec!["dyn", "size", "string", "type", "quantity", "optional.of", "url"]);
+        prop_oneof![
+            (two.clone(), operator).prop_map(|((a, b), operator)| format!("({a} {operator} {b})")),
+            three.prop_map(|(a, b, c)| format!("(({a}) == 1 ? {b} : {c})")),
+            (inner.clone(), field).prop_map(|(a, field)| format!("({a}).{field}")),
+            (two.clone(), one_variable).prop_map(|((a, b), name)| format!("({a}).{name}(x, {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a}).transformMap(k, x, {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a}).optMap(x, {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a})[{b}]")),
+            two.clone().prop_map(|(a, b)| format!("[{a}, ?{b}]")),
+            two.clone().prop_map(|(a, b)| format!("{{{a}: {b}}}")),
+            two.prop_map(|(a, b)| format!("({a}).contains({b})")),
+            (inner.clone(), function).prop_map(|(a, function)| format!("{function}({a})")),
+            inner.prop_map(|a| format!("'%s'.format([{a}])")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn checking_is_total_and_an_explanation_agrees_with_the_estimate(text in expression(), is_dyn in any::<bool>()) {
+        let element = if is_dyn { Type::Dyn } else { Type::String };
+        let env = Env::kubernetes(ExpressionSet::Stored).with_variables([
+            VariableDecl::new("self", Type::Dyn),
+            VariableDecl::new("x", Type::Dyn),
+            VariableDecl::new("l", Type::list(element.clone())),
+            VariableDecl::new("m", Type::map(Type::String, Type::list(element))),
+        ]);
+        let Ok(ast) = parse(&text, &ParserOptions::default()) else { return Ok(()) };
+        match check(&env, ast) {
+            Err(issues) => prop_assert!(!issues.to_string().is_empty()),
+            Ok(checked) => {
+                let cost = estimate(&checked, &ByLastStep);
+                prop_assert!(cost.min <= cost.max, "{text}: {cost:?}");
+                let (explained, nodes) = explain(&checked, &ByLastStep);
+                prop_assert_eq!(explained, cost);
+                prop_assert!(!nodes.is_empty());
+            }
+        }
+    }
+}
