@@ -184,7 +184,7 @@ fn is_plain(path: &FieldPath) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn sets_round_trip_through_fields_v1(seed: u64) {
@@ -274,7 +274,10 @@ proptest! {
                 prop_assert!(typed::value_at(schema, &live, path.elements()).is_some(), "{} is owned and not there", path);
             }
             for path in typed::to_field_set(schema, &live).leaves().paths().iter().filter(|p| !is_plain(p)) {
-                prop_assert!(owned.has(path.elements()), "nobody owns {}", path);
+                // No value here has nulls; where an applier's map key goes with what others had below it, upstream
+                // leaves a null that nobody owns in the place of the emptied map.
+                let left_behind = typed::value_at(schema, &live, path.elements()).is_none_or(Value::is_null);
+                prop_assert!(left_behind || owned.has(path.elements()), "nobody owns {}", path);
             }
         }
     }
