@@ -3,7 +3,7 @@
 //! It gives up, without a word, at the first thing that is wrong or beyond a limit; finding the right words is the work
 //! of [`crate::parse::recover`]. Its recursion is bounded by [`MAX_DEPTH`].
 
-use crate::ast::{Ast, Expr, ExprKind, ListExpr, Literal, MapEntry, SourceInfo, StructExpr, StructField};
+use crate::ast::{Ast, Expr, ExprId, ExprKind, ListExpr, Literal, MapEntry, SourceInfo, StructExpr, StructField};
 use crate::parse::builder::{self, Builder};
 use crate::parse::lexer::{Kind, Lexer, Token};
 use crate::parse::macros::{self, Shape};
@@ -23,12 +23,25 @@ struct Node {
     height: u32,
 }
 
+/// The function of a call.
+struct Callee {
+    token: Token,
+    /// Whether a dot stands before the name.
+    dot: bool,
+    id: ExprId,
+    paren: u32,
+}
+
 struct Parser<'t> {
     text: &'t str,
     lexer: Lexer<'t>,
     token: Token,
     builder: Builder,
     keep_macro_calls: bool,
+    /// What was parsed and has no parent yet. Keeping it here keeps the recursive functions' frames small.
+    values: Vec<Node>,
+    /// The operators of chains under way.
+    ops: Vec<ExprId>,
     /// How many rules of each of these kinds are under way.
     expr_depth: u32,
     relation_depth: u32,
@@ -40,10 +53,21 @@ pub(crate) fn parse(text: &Arc<str>, keep_macro_calls: bool) -> Result<Ast> {
     let mut lexer = Lexer::new(text);
     let token = lexer.next_visible().map_err(|_| GiveUp)?;
     let builder = Builder::new(8 + text.len() / 4);
-    let mut parser =
-        Parser { text, lexer, token, builder, keep_macro_calls, expr_depth: 0, relation_depth: 0, calc_depth: 0 };
-    let root = parser.expr()?;
+    let mut parser = Parser {
+        text,
+        lexer,
+        token,
+        builder,
+        keep_macro_calls,
+        values: Vec::with_capacity(8),
+        ops: Vec::new(),
+        expr_depth: 0,
+        relation_depth: 0,
+        calc_depth: 0,
+    };
+    parser.expr()?;
     parser.expect(Kind::Eof)?;
+    let root = parser.pop()?;
     let (positions, macro_calls) = parser.builder.finish(text);
     Ok(Ast { expr: root.expr, source: SourceInfo { text: Arc::clone(text), positions, macro_calls } })
 }
@@ -65,8 +89,12 @@ impl<'t> Parser<'t> {
         Ok(token)
     }
 
-    fn eat(&mut self, kind: Kind) -> Result<Option<Token>> {
-        if self.token.kind == kind { self.advance().map(Some) } else { Ok(None) }
+    fn eat(&mut self, kind: Kind) -> Result<bool> {
+        let found = self.token.kind == kind;
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
     }
 
     fn expect(&mut self, kind: Kind) -> Result<Token> {
@@ -80,229 +108,301 @@ impl<'t> Parser<'t> {
         self.text.get(token.start as usize..token.end as usize).unwrap_or_default()
     }
 
-    fn name(&self, token: Token) -> Arc<str> {
-        Arc::from(self.slice(token))
+    fn push(&mut self, expr: Expr, height: u32) {
+        self.values.push(Node { expr, height });
     }
 
-    fn expr(&mut self) -> Result<Node> {
+    fn pop(&mut self) -> Result<Node> {
+        self.values.pop().ok_or(GiveUp)
+    }
+
+    /// Takes the values above `mark`, with the height of the tallest.
+    fn take(&mut self, mark: usize) -> (Vec<Expr>, u32) {
+        let mut height = 0;
+        let values = self.values.drain(mark.min(self.values.len())..);
+        let exprs = values.map(|node| {
+            height = height.max(node.height);
+            node.expr
+        });
+        (exprs.collect(), height)
+    }
+
+    fn expr(&mut self) -> Result<()> {
         enter(&mut self.expr_depth)?;
-        let condition = self.logical(Kind::Or)?;
-        let Some(question) = self.eat(Kind::Question)? else {
-            self.expr_depth -= 1;
-            return Ok(condition);
-        };
-        let id = self.builder.id(question.start);
-        let yes = self.logical(Kind::Or)?;
-        self.expect(Kind::Colon)?;
-        let no = self.expr()?;
+        self.or()?;
+        if self.token.kind == Kind::Question {
+            let id = self.builder.id(self.token.start);
+            self.advance()?;
+            self.or()?;
+            self.expect(Kind::Colon)?;
+            self.expr()?;
+            self.operation(id, &NAMES.conditional, 3)?;
+        }
         self.expr_depth -= 1;
-        let height = taller(condition.height.max(yes.height).max(no.height))?;
-        let args = vec![condition.expr, yes.expr, no.expr];
-        Ok(Node { expr: builder::call(id, Arc::clone(&NAMES.conditional), None, args), height })
+        Ok(())
     }
 
-    /// A chain of `||` or `&&`, made into a balanced tree.
-    fn logical(&mut self, operator: Kind) -> Result<Node> {
-        let first = self.operand(operator)?;
-        if self.token.kind != operator {
-            return Ok(first);
+    /// Calls an operator with the last `count` values.
+    #[inline(never)]
+    fn operation(&mut self, id: ExprId, function: &Arc<str>, count: usize) -> Result<()> {
+        let (args, height) = self.take(self.values.len().saturating_sub(count));
+        self.push(builder::call(id, Arc::clone(function), None, args), taller(height)?);
+        Ok(())
+    }
+
+    fn or(&mut self) -> Result<()> {
+        let (mark, first) = (self.values.len(), self.ops.len());
+        self.and()?;
+        while self.token.kind == Kind::Or {
+            let at = self.token.start;
+            self.advance()?;
+            self.and()?;
+            let id = self.builder.id(at);
+            self.ops.push(id);
         }
-        let mut height = first.height;
-        let (mut terms, mut ops) = (vec![Some(first.expr)], Vec::new());
-        while let Some(op) = self.eat(operator)? {
-            let term = self.operand(operator)?;
-            height = height.max(term.height);
-            terms.push(Some(term.expr));
-            ops.push(self.builder.id(op.start));
+        self.chain(mark, first, &NAMES.or)
+    }
+
+    fn and(&mut self) -> Result<()> {
+        let (mark, first) = (self.values.len(), self.ops.len());
+        self.relation()?;
+        while self.token.kind == Kind::And {
+            let at = self.token.start;
+            self.advance()?;
+            self.relation()?;
+            let id = self.builder.id(at);
+            self.ops.push(id);
         }
-        let function = if operator == Kind::Or { &NAMES.or } else { &NAMES.and };
-        let expr = balance(&mut terms, &ops, function).ok_or(GiveUp)?;
-        Ok(Node { expr, height })
+        self.chain(mark, first, &NAMES.and)
     }
 
-    fn operand(&mut self, operator: Kind) -> Result<Node> {
-        if operator == Kind::Or { self.logical(Kind::And) } else { self.relation() }
+    /// Makes a balanced tree of the values above `mark` and the operators above `first`.
+    #[inline(never)]
+    fn chain(&mut self, mark: usize, first: usize, function: &Arc<str>) -> Result<()> {
+        if self.ops.len() == first {
+            return Ok(());
+        }
+        let (terms, height) = self.take(mark);
+        let mut terms: Vec<Option<Expr>> = terms.into_iter().map(Some).collect();
+        let expr = balance(&mut terms, self.ops.get(first..).ok_or(GiveUp)?, function).ok_or(GiveUp)?;
+        self.ops.truncate(first);
+        self.push(expr, height);
+        Ok(())
     }
 
-    fn binary(
-        &mut self,
-        op: Token,
-        function: &Arc<str>,
-        left: Node,
-        right: impl FnOnce(&mut Self) -> Result<Node>,
-    ) -> Result<Node> {
-        let id = self.builder.id(op.start);
-        let right = right(self)?;
-        let height = taller(left.height.max(right.height))?;
-        Ok(Node { expr: builder::call(id, Arc::clone(function), None, vec![left.expr, right.expr]), height })
-    }
-
-    fn relation(&mut self) -> Result<Node> {
+    fn relation(&mut self) -> Result<()> {
         enter(&mut self.relation_depth)?;
-        let mut left = self.sum()?;
+        self.sum()?;
         while let Some(function) = NAMES.relation(self.token.kind) {
-            let op = self.advance()?;
+            let id = self.builder.id(self.token.start);
+            self.advance()?;
             enter(&mut self.relation_depth)?;
-            left = self.binary(op, function, left, Self::sum)?;
+            self.sum()?;
             self.relation_depth -= 1;
+            self.operation(id, function, 2)?;
         }
         self.relation_depth -= 1;
-        Ok(left)
+        Ok(())
     }
 
-    fn sum(&mut self) -> Result<Node> {
-        let mut left = self.product()?;
-        while let Some(function) = NAMES.sum(self.token.kind) {
-            let op = self.advance()?;
-            enter(&mut self.calc_depth)?;
-            left = self.binary(op, function, left, Self::product)?;
-            self.calc_depth -= 1;
-        }
-        Ok(left)
-    }
-
-    fn product(&mut self) -> Result<Node> {
+    fn sum(&mut self) -> Result<()> {
         enter(&mut self.calc_depth)?;
-        let mut left = self.unary()?;
-        while let Some(function) = NAMES.product(self.token.kind) {
-            let op = self.advance()?;
+        self.product()?;
+        while let Some(function) = NAMES.sum(self.token.kind) {
+            let id = self.builder.id(self.token.start);
+            self.advance()?;
             enter(&mut self.calc_depth)?;
-            left = self.binary(op, function, left, Self::unary)?;
+            self.product()?;
             self.calc_depth -= 1;
+            self.operation(id, function, 2)?;
         }
         self.calc_depth -= 1;
-        Ok(left)
+        Ok(())
     }
 
-    fn unary(&mut self) -> Result<Node> {
-        let kind = self.token.kind;
-        let function = match kind {
-            Kind::Exclam => &NAMES.not,
-            Kind::Minus => &NAMES.negate,
-            _ => return self.member(None),
-        };
-        let first = self.advance()?;
+    fn product(&mut self) -> Result<()> {
+        self.unary()?;
+        while let Some(function) = NAMES.product(self.token.kind) {
+            let id = self.builder.id(self.token.start);
+            self.advance()?;
+            enter(&mut self.calc_depth)?;
+            self.unary()?;
+            self.calc_depth -= 1;
+            self.operation(id, function, 2)?;
+        }
+        Ok(())
+    }
+
+    fn unary(&mut self) -> Result<()> {
+        let (kind, start) = (self.token.kind, self.token.start);
+        if !matches!(kind, Kind::Exclam | Kind::Minus) {
+            return self.member(None);
+        }
+        self.advance()?;
         if kind == Kind::Minus && matches!(self.token.kind, Kind::Int | Kind::Float) {
-            return self.member(Some(first));
+            return self.member(Some(start));
         }
         let mut odd = true;
-        while self.eat(kind)?.is_some() {
+        while self.eat(kind)? {
             odd = !odd;
         }
-        // A lone minus belongs to the number it stands before, and to a member that starts so.
-        let sign = if kind == Kind::Exclam && self.token.kind == Kind::Minus { self.eat(Kind::Minus)? } else { None };
-        if sign.is_some() && !matches!(self.token.kind, Kind::Int | Kind::Float) {
-            return Err(GiveUp);
+        // Behind exclamation marks a number may have a sign.
+        let sign = (self.token.kind == Kind::Minus).then_some(self.token.start);
+        if sign.is_some() {
+            self.advance()?;
         }
         if !odd {
             return self.member(sign);
         }
-        let id = self.builder.id(first.start);
-        let operand = self.member(sign)?;
-        Ok(Node { expr: builder::call(id, Arc::clone(function), None, vec![operand.expr]), height: operand.height })
+        let id = self.builder.id(start);
+        self.member(sign)?;
+        self.negation(id, kind)
     }
 
-    /// A primary expression with its selections, calls and indices; `sign` stands before a number.
-    fn member(&mut self, sign: Option<Token>) -> Result<Node> {
+    #[inline(never)]
+    fn negation(&mut self, id: ExprId, kind: Kind) -> Result<()> {
+        let function = if kind == Kind::Exclam { &NAMES.not } else { &NAMES.negate };
+        let operand = self.pop()?;
+        self.push(builder::call(id, Arc::clone(function), None, vec![operand.expr]), operand.height);
+        Ok(())
+    }
+
+    /// A primary expression with its selections, calls and indices; `sign` is where the sign of a number stands.
+    fn member(&mut self, sign: Option<u32>) -> Result<()> {
         let mark = self.builder.count();
-        // Still a name that may turn out to be that of a message.
-        let (mut is_name, mut is_reserved_name) = (false, false);
-        let mut node = match self.token.kind {
+        // Still a name, which may turn out to be that of a message.
+        let mut is_name = false;
+        match self.token.kind {
             _ if sign.is_some() => self.literal(sign)?,
-            Kind::Ident | Kind::Dot => {
-                let dot = self.eat(Kind::Dot)?.is_some();
-                let token = self.expect(Kind::Ident)?;
-                let word = self.slice(token);
-                is_reserved_name = is_reserved(word);
-                let name: Arc<str> = if dot { format!(".{word}").into() } else { Arc::from(word) };
-                if self.token.kind == Kind::LParen {
-                    if is_reserved_name {
-                        return Err(GiveUp);
-                    }
-                    self.call(None, name)?
-                } else {
-                    is_name = true;
-                    Node { expr: self.builder.ident(token.start, name), height: 0 }
-                }
-            }
+            Kind::Ident | Kind::Dot => is_name = self.ident_or_call()?,
             Kind::LParen => {
                 self.advance()?;
-                let inner = self.expr()?;
+                self.expr()?;
                 self.expect(Kind::RParen)?;
-                inner
             }
             Kind::LBracket => self.list()?,
             Kind::LBrace => self.map()?,
             _ => self.literal(None)?,
-        };
+        }
         loop {
             match self.token.kind {
-                Kind::Dot => {
-                    let dot = self.advance()?;
-                    let optional = self.eat(Kind::Question)?.is_some();
-                    let field = self.expect(Kind::Ident)?;
-                    let name = self.name(field);
-                    if !optional && self.token.kind == Kind::LParen {
-                        node = self.call(Some(node), name)?;
-                        is_name = false;
-                        continue;
-                    }
-                    is_name &= !optional;
-                    let height = taller(node.height)?;
-                    let expr = if optional {
-                        let field = self.builder.literal(field.start, Literal::String(name));
-                        self.builder.call(dot.start, Arc::clone(&NAMES.opt_select), vec![node.expr, field])
-                    } else {
-                        builder::select(self.builder.id(dot.start), node.expr, name, false)
-                    };
-                    node = Node { expr, height };
-                }
+                Kind::Dot => is_name = self.select_or_call()? && is_name,
                 Kind::LBracket => {
-                    let bracket = self.advance()?;
-                    let id = self.builder.id(bracket.start);
-                    let function = if self.eat(Kind::Question)?.is_some() { &NAMES.opt_index } else { &NAMES.index };
-                    let index = self.expr()?;
+                    let id = self.builder.id(self.token.start);
+                    self.advance()?;
+                    let function = if self.eat(Kind::Question)? { &NAMES.opt_index } else { &NAMES.index };
+                    self.expr()?;
                     self.expect(Kind::RBracket)?;
-                    let height = taller(node.height.max(index.height))?;
-                    let args = vec![node.expr, index.expr];
-                    node = Node { expr: builder::call(id, Arc::clone(function), None, args), height };
+                    self.operation(id, function, 2)?;
                     is_name = false;
                 }
                 Kind::LBrace if is_name => {
                     self.builder.forget_from(mark);
-                    node = self.message(&node.expr)?;
-                    (is_name, is_reserved_name) = (false, false);
+                    self.message()?;
+                    is_name = false;
                 }
-                _ if is_reserved_name => return Err(GiveUp),
-                _ => return Ok(node),
+                _ => break,
             }
         }
+        // A reserved word may only be a part of a message's name.
+        if is_name && self.is_reserved_name() { Err(GiveUp) } else { Ok(()) }
     }
 
-    /// The call of a function; the current word is its parenthesis.
-    fn call(&mut self, target: Option<Node>, function: Arc<str>) -> Result<Node> {
-        let paren = self.expect(Kind::LParen)?;
-        let id = self.builder.id(paren.start);
-        let mut height = target.as_ref().map_or(0, |t| t.height);
-        let mut args = Vec::new();
-        if self.token.kind != Kind::RParen {
+    /// Whether the last value is a name that starts with a reserved word.
+    fn is_reserved_name(&self) -> bool {
+        let mut at = self.values.last().map(|node| &node.expr.kind);
+        while let Some(ExprKind::Select(select)) = at {
+            at = Some(&select.operand.kind);
+        }
+        matches!(at, Some(ExprKind::Ident(name)) if is_reserved(name.trim_start_matches('.')))
+    }
+
+    /// An identifier or the call of a function; tells whether it is an identifier.
+    fn ident_or_call(&mut self) -> Result<bool> {
+        let dot = self.eat(Kind::Dot)?;
+        let token = self.expect(Kind::Ident)?;
+        if self.token.kind != Kind::LParen {
+            self.ident(token, dot);
+            return Ok(true);
+        }
+        if is_reserved(self.slice(token)) {
+            return Err(GiveUp);
+        }
+        let (paren, mark) = (self.token.start, self.values.len());
+        let id = self.builder.id(paren);
+        self.arguments()?;
+        self.call(Callee { token, dot, id, paren }, mark, false)?;
+        Ok(false)
+    }
+
+    #[inline(never)]
+    fn ident(&mut self, token: Token, dot: bool) {
+        let word = self.slice(token);
+        let name: Arc<str> = if dot { format!(".{word}").into() } else { Arc::from(word) };
+        let expr = self.builder.ident(token.start, name);
+        self.push(expr, 0);
+    }
+
+    /// A selection from the last value, or a call of its method; tells whether it may be a part of a name.
+    fn select_or_call(&mut self) -> Result<bool> {
+        let dot = self.token.start;
+        self.advance()?;
+        let optional = self.eat(Kind::Question)?;
+        let token = self.expect(Kind::Ident)?;
+        if optional || self.token.kind != Kind::LParen {
+            self.select(dot, token, optional)?;
+            return Ok(!optional);
+        }
+        let (paren, mark) = (self.token.start, self.values.len().saturating_sub(1));
+        let id = self.builder.id(paren);
+        self.arguments()?;
+        self.call(Callee { token, dot: false, id, paren }, mark, true)?;
+        Ok(false)
+    }
+
+    #[inline(never)]
+    fn select(&mut self, dot: u32, token: Token, optional: bool) -> Result<()> {
+        let (operand, name) = (self.pop()?, Arc::from(self.slice(token)));
+        let expr = if optional {
+            let field = self.builder.literal(token.start, Literal::String(name));
+            self.builder.call(dot, Arc::clone(&NAMES.opt_select), vec![operand.expr, field])
+        } else {
+            builder::select(self.builder.id(dot), operand.expr, name, false)
+        };
+        self.push(expr, taller(operand.height)?);
+        Ok(())
+    }
+
+    fn arguments(&mut self) -> Result<()> {
+        self.advance()?;
+        if !self.eat(Kind::RParen)? {
             loop {
-                let arg = self.expr()?;
-                height = height.max(arg.height);
-                args.push(arg.expr);
-                if self.eat(Kind::Comma)?.is_none() {
+                self.expr()?;
+                if !self.eat(Kind::Comma)? {
                     break;
                 }
             }
+            self.expect(Kind::RParen)?;
         }
-        self.expect(Kind::RParen)?;
-        let is_member = target.is_some();
-        if is_member {
+        Ok(())
+    }
+
+    /// Makes a call, or expands a macro, of the values above `mark`; the first is the receiver of a member call.
+    #[inline(never)]
+    fn call(&mut self, callee: Callee, mark: usize, is_member: bool) -> Result<()> {
+        let (mut args, mut height) = self.take(mark);
+        let target = if is_member {
             height = taller(height)?;
-        }
-        let target = target.map(|t| t.expr);
-        let Some(found) = macros::find(&function, is_member, args.len()) else {
-            return Ok(Node { expr: builder::call(id, function, target, args), height });
+            (!args.is_empty()).then(|| args.remove(0))
+        } else {
+            None
+        };
+        let (word, id) = (self.slice(callee.token), callee.id);
+        let found = if callee.dot { None } else { macros::find(word, is_member, args.len()) };
+        let function: Arc<str> = if callee.dot { format!(".{word}").into() } else { Arc::from(word) };
+        let Some(found) = found else {
+            self.push(builder::call(id, function, target, args), height);
+            return Ok(());
         };
         let shapes: Vec<Shape<'_>> = args.iter().map(Shape::from).collect();
         found.check(&shapes).map_err(|_| GiveUp)?;
@@ -311,12 +411,13 @@ impl<'t> Parser<'t> {
             let target = target.as_ref().map(|target| self.written(target));
             builder::call(0, function, target, args)
         });
-        let expr = found.expand(&mut self.builder, paren.start, target, args).ok_or(GiveUp)?;
+        let expr = found.expand(&mut self.builder, callee.paren, target, args).ok_or(GiveUp)?;
         if let Some(written) = written {
             self.builder.macro_calls.insert(expr.id, written);
         }
         self.builder.forget(id);
-        Ok(Node { expr, height })
+        self.push(expr, height);
+        Ok(())
     }
 
     /// What is kept of a part of a macro call: an expansion is found again by its id.
@@ -328,86 +429,98 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn list(&mut self) -> Result<Node> {
-        let bracket = self.advance()?;
-        let id = self.builder.id(bracket.start);
-        let (mut elements, mut optional, mut height) = (Vec::new(), Vec::new(), 0);
-        while self.token.kind != Kind::RBracket {
-            if self.token.kind == Kind::Comma && elements.is_empty() {
-                self.advance()?;
-                break;
+    fn list(&mut self) -> Result<()> {
+        let (id, mark) = (self.builder.id(self.token.start), self.values.len());
+        let mut optional = Vec::new();
+        self.advance()?;
+        while self.goes_on(Kind::RBracket, self.values.len() > mark)? {
+            if self.eat(Kind::Question)? {
+                optional.push((self.values.len() - mark) as u32);
             }
-            if self.eat(Kind::Question)?.is_some() {
-                optional.push(elements.len() as u32);
-            }
-            let element = self.expr()?;
-            height = height.max(element.height);
-            elements.push(element.expr);
-            if self.eat(Kind::Comma)?.is_none() {
+            self.expr()?;
+            if !self.eat(Kind::Comma)? {
                 break;
             }
         }
         self.expect(Kind::RBracket)?;
-        Ok(Node { expr: Expr { id, kind: ExprKind::List(ListExpr { elements, optional }) }, height })
+        let (elements, height) = self.take(mark);
+        self.push(Expr { id, kind: ExprKind::List(ListExpr { elements, optional }) }, height);
+        Ok(())
     }
 
-    fn map(&mut self) -> Result<Node> {
-        let brace = self.advance()?;
-        let id = self.builder.id(brace.start);
-        let (mut entries, mut height) = (Vec::new(), 0);
-        while self.token.kind != Kind::RBrace {
-            if self.token.kind == Kind::Comma && entries.is_empty() {
-                self.advance()?;
-                break;
-            }
+    /// Whether another element comes before `close`. An empty list may hold a comma.
+    fn goes_on(&mut self, close: Kind, some: bool) -> Result<bool> {
+        if !some && self.eat(Kind::Comma)? {
+            return Ok(false);
+        }
+        Ok(self.token.kind != close)
+    }
+
+    fn map(&mut self) -> Result<()> {
+        let (id, mark) = (self.builder.id(self.token.start), self.values.len());
+        let mut heads: Vec<(ExprId, bool)> = Vec::new();
+        self.advance()?;
+        while self.goes_on(Kind::RBrace, !heads.is_empty())? {
             let entry = self.builder.id(u32::MAX);
-            let optional = self.eat(Kind::Question)?.is_some();
-            let key = self.expr()?;
+            let optional = self.eat(Kind::Question)?;
+            heads.push((entry, optional));
+            self.expr()?;
             let colon = self.expect(Kind::Colon)?;
             self.builder.set(entry, colon.start);
-            let value = self.expr()?;
-            height = height.max(key.height).max(value.height);
-            entries.push(MapEntry { id: entry, key: key.expr, value: value.expr, optional });
-            if self.eat(Kind::Comma)?.is_none() {
+            self.expr()?;
+            if !self.eat(Kind::Comma)? {
                 break;
             }
         }
         self.expect(Kind::RBrace)?;
-        Ok(Node { expr: Expr { id, kind: ExprKind::Map(entries) }, height })
+        let (parts, height) = self.take(mark);
+        let mut parts = parts.into_iter();
+        let entries = heads.into_iter().map_while(|(id, optional)| {
+            let (key, value) = (parts.next()?, parts.next()?);
+            Some(MapEntry { id, key, value, optional })
+        });
+        let entries = entries.collect();
+        self.push(Expr { id, kind: ExprKind::Map(entries) }, height);
+        Ok(())
     }
 
-    /// The fields of a message literal; the current word is its brace.
-    fn message(&mut self, name: &Expr) -> Result<Node> {
-        let brace = self.advance()?;
-        let id = self.builder.id(brace.start);
-        let (mut fields, mut height) = (Vec::new(), 0);
-        while self.token.kind != Kind::RBrace {
-            if self.token.kind == Kind::Comma && fields.is_empty() {
-                self.advance()?;
-                break;
-            }
-            let optional = self.eat(Kind::Question)?.is_some();
+    /// A message literal; its name is the last value, the current word its brace.
+    fn message(&mut self) -> Result<()> {
+        let name = qualified(&self.pop()?.expr).ok_or(GiveUp)?;
+        let (id, mark) = (self.builder.id(self.token.start), self.values.len());
+        let mut heads: Vec<(ExprId, Token, bool)> = Vec::new();
+        self.advance()?;
+        while self.goes_on(Kind::RBrace, !heads.is_empty())? {
+            let optional = self.eat(Kind::Question)?;
             let field = self.expect(Kind::Ident)?;
             let colon = self.expect(Kind::Colon)?;
-            let entry = self.builder.id(colon.start);
-            let value = self.expr()?;
-            height = height.max(value.height);
-            fields.push(StructField { id: entry, name: self.name(field), value: value.expr, optional });
-            if self.eat(Kind::Comma)?.is_none() {
+            heads.push((self.builder.id(colon.start), field, optional));
+            self.expr()?;
+            if !self.eat(Kind::Comma)? {
                 break;
             }
         }
         self.expect(Kind::RBrace)?;
-        let type_name = qualified(name).ok_or(GiveUp)?.into();
-        Ok(Node { expr: Expr { id, kind: ExprKind::Struct(StructExpr { type_name, fields }) }, height })
+        let (values, height) = self.take(mark);
+        let fields = heads.into_iter().zip(values).map(|((id, field, optional), value)| StructField {
+            id,
+            name: Arc::from(self.slice(field)),
+            value,
+            optional,
+        });
+        let fields = fields.collect();
+        self.push(Expr { id, kind: ExprKind::Struct(StructExpr { type_name: name.into(), fields }) }, height);
+        Ok(())
     }
 
-    fn literal(&mut self, sign: Option<Token>) -> Result<Node> {
+    #[inline(never)]
+    fn literal(&mut self, sign: Option<u32>) -> Result<()> {
         let token = self.token;
         let (text, negative) = (self.slice(token), sign.is_some());
         let value = match token.kind {
             Kind::Int => literal::int(text, negative).map(Literal::Int),
             Kind::Float => literal::double(text, negative).map(Literal::Double),
+            _ if negative => return Err(GiveUp),
             Kind::Uint => literal::uint(text).map(Literal::Uint),
             Kind::String => literal::string(text).map(|s| Literal::String(s.into())),
             Kind::Bytes => literal::bytes(text).map(|b| Literal::Bytes(b.into())),
@@ -418,7 +531,9 @@ impl<'t> Parser<'t> {
         };
         self.advance()?;
         let value = value.map_err(|_| GiveUp)?;
-        Ok(Node { expr: self.builder.literal(sign.unwrap_or(token).start, value), height: 0 })
+        let expr = self.builder.literal(sign.unwrap_or(token.start), value);
+        self.push(expr, 0);
+        Ok(())
     }
 }
 

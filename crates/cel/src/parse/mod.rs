@@ -12,7 +12,7 @@
 //! assert_eq!(ast.source.positions[ast.expr.id as usize], 14);
 //!
 //! let issues = parse("1 +", &ParserOptions::default()).unwrap_err();
-//! assert!(issues.to_string().starts_with("ERROR: <input>:1:"));
+//! assert!(issues.to_string().starts_with("ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting "));
 //! # Ok::<(), cel::issues::Issues>(())
 //! ```
 
