@@ -143,6 +143,25 @@ fn errors_are_absorbed_where_another_term_decides() {
 }
 
 #[test]
+fn values_no_overload_takes_are_named_by_type_where_upstream_names_them() {
+    for (source, expected) in [
+        ("dyn(i).charAt(0) == ''", "no such overload: charAt(int, int)"),
+        ("dyn(s).getHours() == 1", "no such overload: getHours(string)"),
+        ("int(dyn(b)) == 1", "no such overload: int(bool)"),
+        ("string([dyn(null)][0]) == ''", "no such overload: string(null_type)"),
+        ("duration(dyn(i)) == duration('1s')", "type conversion error from 'int' to 'google.protobuf.Duration'"),
+        ("dyn(i).startsWith('a')", "no such overload"),
+        ("dyn(i).matches('a')", "no such overload"),
+        ("dyn(i).size() == 1", "no such overload: size"),
+        ("dyn(i) < 'a'", "no such overload"),
+        ("cidr('10.0.0.0/8').containsIP('bad')", "no such overload"),
+        ("dyn(i).orValue(1) == 1", "no such overload"),
+    ] {
+        assert_eq!(evaluate(source).0, expected, "{source}");
+    }
+}
+
+#[test]
 fn an_optional_selection_reaches_to_the_end_of_its_chain() {
     for (source, expected) in [
         ("o.?a.value()", "1"),

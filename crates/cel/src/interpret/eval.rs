@@ -238,7 +238,7 @@ impl<'a, 'r> Frame<'a, 'r> {
         };
         let result = (call.function)(&args);
         self.charge(call.cost.charge(&args, result.as_ref().ok()))?;
-        result
+        result.map_err(|error| error.named(&call.name, &args))
     }
 
     fn binary(&mut self, call: &'a Call<2>) -> Result<Value<'a>> {
@@ -249,7 +249,7 @@ impl<'a, 'r> Frame<'a, 'r> {
         };
         let result = (call.function)(&args);
         self.charge(call.cost.charge(&args, result.as_ref().ok()))?;
-        result
+        result.map_err(|error| error.named(&call.name, &args))
     }
 
     /// Three and more arguments are evaluated up to the first error, and the call is then not charged for.
@@ -265,7 +265,7 @@ impl<'a, 'r> Frame<'a, 'r> {
         let args = self.arguments(&call.args)?;
         let result = (call.function)(&args);
         self.charge(call.cost.charge(&args, result.as_ref().ok()))?;
-        result
+        result.map_err(|error| error.named(&call.name, &args))
     }
 
     fn external(&mut self, call: &'a ExternalCall) -> Result<Value<'a>> {

@@ -113,6 +113,7 @@ pub(super) enum Key {
 /// A call of a fixed number of arguments.
 #[derive(Debug)]
 pub(super) struct Call<const N: usize> {
+    pub(super) name: Arc<str>,
     pub(super) function: Function,
     pub(super) cost: CallCost,
     pub(super) args: [Node; N],
@@ -121,6 +122,7 @@ pub(super) struct Call<const N: usize> {
 /// A call of any number of arguments.
 #[derive(Debug)]
 pub(super) struct ManyCall {
+    pub(super) name: Arc<str>,
     pub(super) function: Function,
     pub(super) cost: CallCost,
     pub(super) args: Box<[Node]>,

@@ -205,7 +205,8 @@ impl<'e> Planner<'e> {
             })));
         };
         if let ([Node::Constant(value)], true) = (&*args, is_conversion(name)) {
-            return function(std::slice::from_ref(value)).map(Node::Constant);
+            let args = std::slice::from_ref(value);
+            return function(args).map(Node::Constant).map_err(|error| error.named(name, args));
         }
         if name == operators::IN
             && overload == Some("in_list")
@@ -238,13 +239,14 @@ impl<'e> Planner<'e> {
                 args: args.into(),
             })));
         }
+        let (name, cost) = (Arc::from(name), call_cost);
         let args = match <[Node; 1]>::try_from(args) {
-            Ok(args) => return Ok(Node::Unary(Box::new(Call { function, cost: call_cost, args }))),
+            Ok(args) => return Ok(Node::Unary(Box::new(Call { name, function, cost, args }))),
             Err(args) => args,
         };
         Ok(match <[Node; 2]>::try_from(args) {
-            Ok(args) => Node::Binary(Box::new(Call { function, cost: call_cost, args })),
-            Err(args) => Node::Call(Box::new(ManyCall { function, cost: call_cost, args: args.into() })),
+            Ok(args) => Node::Binary(Box::new(Call { name, function, cost, args })),
+            Err(args) => Node::Call(Box::new(ManyCall { name, function, cost, args: args.into() })),
         })
     }
 

@@ -10,7 +10,7 @@ fn conversion_error(value: &Value<'_>, target: &str) -> Error {
 fn argument<'s, 'a>(args: &'s [Value<'a>]) -> Result<&'s Value<'a>> {
     match args {
         [value] => Ok(value),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn int<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         Value::String(text) => parse_int(text).ok_or_else(|| conversion_error(value, "int"))?,
         Value::Timestamp(time) => time.seconds(),
         Value::Duration(span) => span.0,
-        _ => return Err(conversion_error(value, "int")),
+        _ => return Err(Error::mismatch()),
     }))
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn uint<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         Value::Double(double) if *double >= 0.0 && *double < TWO_64 => *double as u64,
         Value::Double(_) => return Err(overflow()),
         Value::String(text) => parse_uint(text).ok_or_else(|| conversion_error(value, "uint"))?,
-        _ => return Err(conversion_error(value, "uint")),
+        _ => return Err(Error::mismatch()),
     }))
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn double<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         Value::Int(int) => *int as f64,
         Value::Uint(uint) => *uint as f64,
         Value::String(text) => parse_float(text).ok_or_else(|| conversion_error(value, "double"))?,
-        _ => return Err(conversion_error(value, "double")),
+        _ => return Err(Error::mismatch()),
     }))
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn bool<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
             _ => Err(conversion_error(value, "bool")),
         },
-        _ => Err(conversion_error(value, "bool")),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn bytes<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match value {
         Value::Bytes(_) => Ok(value.clone()),
         Value::String(text) => Ok(Value::Bytes(Octets::Shared(text.as_bytes().into()))),
-        _ => Err(conversion_error(value, "bytes")),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -89,8 +89,8 @@ pub(crate) fn string<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     }
     match value {
         Value::String(_) => Ok(value.clone()),
-        Value::Opaque(_) => Err(conversion_error(value, "string")),
-        _ => to_text(value).unwrap_or_else(|| Err(conversion_error(value, "string"))).map(Value::shared),
+        Value::Null | Value::Type(_) => Err(Error::mismatch()),
+        _ => to_text(value).unwrap_or_else(|| Err(Error::mismatch())).map(Value::shared),
     }
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn timestamp<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         Value::String(text) => {
             Timestamp::parse(text).ok_or_else(|| conversion_error(value, "google.protobuf.Timestamp"))?
         }
-        _ => return Err(conversion_error(value, "google.protobuf.Timestamp")),
+        _ => return Err(Error::mismatch()),
     };
     if time.in_range() { Ok(Value::Timestamp(time)) } else { Err(Error::new("timestamp overflow")) }
 }
@@ -135,7 +135,8 @@ pub(crate) fn duration<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         Value::String(text) => Duration::parse(text)
             .map(Value::Duration)
             .ok_or_else(|| conversion_error(value, "google.protobuf.Duration")),
-        _ => Err(conversion_error(value, "google.protobuf.Duration")),
+        Value::Int(_) => Err(conversion_error(value, "google.protobuf.Duration")),
+        _ => Err(Error::mismatch()),
     }
 }
 

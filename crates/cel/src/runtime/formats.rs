@@ -283,14 +283,14 @@ pub(crate) fn named<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             Some(format) => Value::some(Value::opaque(format)),
             None => Value::Optional(None),
         }),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
 /// `format.validate(text)`
 pub(crate) fn validate<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [format, Value::String(text)] = args else { return Err(Error::no_such_overload()) };
-    let format: &Format = format.downcast().ok_or_else(Error::no_such_overload)?;
+    let [format, Value::String(text)] = args else { return Err(Error::mismatch()) };
+    let format: &Format = format.downcast().ok_or_else(Error::mismatch)?;
     let errors: Vec<Value<'_>> = format.check(text).into_iter().map(Value::shared).collect();
     Ok(if errors.is_empty() { Value::Optional(None) } else { Value::some(Value::List(List::new(errors))) })
 }

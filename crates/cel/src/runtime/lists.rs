@@ -6,7 +6,7 @@ use crate::value::{Duration, Error, List, Result, Value};
 
 /// `list.isSorted()`
 pub(crate) fn is_sorted<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [Value::List(list)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::List(list)] = args else { return Err(Error::mismatch()) };
     let mut previous: Option<Value<'_>> = None;
     for element in list.iter() {
         let element = element?;
@@ -20,7 +20,7 @@ pub(crate) fn is_sorted<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 }
 
 fn sum<'a>(args: &[Value<'a>], zero: Value<'a>) -> Result<Value<'a>> {
-    let [Value::List(list)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::List(list)] = args else { return Err(Error::mismatch()) };
     let mut total: Option<Value<'a>> = None;
     for element in list.iter() {
         let element = element?;
@@ -53,7 +53,7 @@ pub(crate) fn sum_duration<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 }
 
 fn extreme<'a>(args: &[Value<'a>], name: &str, replace_when: Ordering) -> Result<Value<'a>> {
-    let [Value::List(list)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::List(list)] = args else { return Err(Error::mismatch()) };
     let mut best: Option<Value<'a>> = None;
     for element in list.iter() {
         let element = element?;
@@ -115,7 +115,7 @@ fn holds_all(list: &List<'_>, part: &List<'_>) -> Result<bool> {
 pub(crate) fn sets_contains<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::List(list), Value::List(part)] => Ok(Value::Bool(holds_all(list, part)?)),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -123,13 +123,13 @@ pub(crate) fn sets_contains<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 pub(crate) fn sets_equivalent<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::List(a), Value::List(b)] => Ok(Value::Bool(holds_all(a, b)? && holds_all(b, a)?)),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
 /// `sets.intersects(a, b)`
 pub(crate) fn sets_intersects<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [Value::List(a), Value::List(b)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::List(a), Value::List(b)] = args else { return Err(Error::mismatch()) };
     for element in b.iter() {
         if holds(a, &element?)? {
             return Ok(Value::Bool(true));

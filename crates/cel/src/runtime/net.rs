@@ -269,9 +269,9 @@ pub(crate) fn ip<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         [Value::String(text)] => Ok(Value::opaque(parse_ip(text)?)),
         [value] => match value.downcast::<Cidr>() {
             Some(cidr) => Ok(Value::opaque(Ip(cidr.address))),
-            None => Err(Error::no_such_overload()),
+            None => Err(Error::mismatch()),
         },
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -279,7 +279,7 @@ pub(crate) fn ip<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 pub(crate) fn is_ip<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::String(text)] => Ok(Value::Bool(parse_ip(text).is_ok())),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -287,7 +287,7 @@ pub(crate) fn is_ip<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 pub(crate) fn is_canonical<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::String(text)] => Ok(Value::Bool(parse_ip(text)?.0.to_string() == **text)),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -295,7 +295,7 @@ pub(crate) fn is_canonical<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 pub(crate) fn cidr<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::String(text)] => Ok(Value::opaque(parse_cidr(text)?)),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -303,14 +303,14 @@ pub(crate) fn cidr<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 pub(crate) fn is_cidr<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::String(text)] => Ok(Value::Bool(parse_cidr(text).is_ok())),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
 fn address<'a>(args: &[Value<'a>]) -> Result<IpAddr> {
     match args {
-        [value] => value.downcast::<Ip>().map(|ip| ip.0).ok_or_else(Error::no_such_overload),
-        _ => Err(Error::no_such_overload()),
+        [value] => value.downcast::<Ip>().map(|ip| ip.0).ok_or_else(Error::mismatch),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -363,31 +363,31 @@ pub(crate) fn is_global_unicast<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 
 /// `cidr.containsIP(ip)`, where the address may be text.
 pub(crate) fn contains_ip<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [cidr, other] = args else { return Err(Error::no_such_overload()) };
-    let cidr = cidr.downcast::<Cidr>().ok_or_else(Error::no_such_overload)?;
+    let [cidr, other] = args else { return Err(Error::mismatch()) };
+    let cidr = cidr.downcast::<Cidr>().ok_or_else(Error::mismatch)?;
     // Text that is no address is a missing overload upstream.
     let Ip(address) = match other {
         Value::String(text) => parse_ip(text).map_err(|_| Error::no_such_overload())?,
-        other => *other.downcast().ok_or_else(Error::no_such_overload)?,
+        other => *other.downcast().ok_or_else(Error::mismatch)?,
     };
     Ok(Value::Bool(cidr.contains(address)))
 }
 
 /// `cidr.containsCIDR(cidr)`, where the other network may be text.
 pub(crate) fn contains_cidr<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [cidr, other] = args else { return Err(Error::no_such_overload()) };
-    let cidr = cidr.downcast::<Cidr>().ok_or_else(Error::no_such_overload)?;
+    let [cidr, other] = args else { return Err(Error::mismatch()) };
+    let cidr = cidr.downcast::<Cidr>().ok_or_else(Error::mismatch)?;
     let other = match other {
         Value::String(text) => parse_cidr(text)?,
-        other => *other.downcast().ok_or_else(Error::no_such_overload)?,
+        other => *other.downcast().ok_or_else(Error::mismatch)?,
     };
     Ok(Value::Bool(cidr.bits <= other.bits && cidr.contains(other.address)))
 }
 
 fn network<'a>(args: &[Value<'a>]) -> Result<Cidr> {
     match args {
-        [value] => value.downcast().copied().ok_or_else(Error::no_such_overload),
-        _ => Err(Error::no_such_overload()),
+        [value] => value.downcast().copied().ok_or_else(Error::mismatch),
+        _ => Err(Error::mismatch()),
     }
 }
 

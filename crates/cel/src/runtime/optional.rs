@@ -6,7 +6,7 @@ use crate::value::{Error, List, Result, Value};
 pub(crate) fn of<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [value] => Ok(Value::some(value.clone())),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -15,7 +15,7 @@ pub(crate) fn of_non_zero<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [value] if value.is_zero() => Ok(Value::Optional(None)),
         [value] => Ok(Value::some(value.clone())),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn value<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::Optional(Some(value))] => Ok((**value).clone()),
         [Value::Optional(None)] => Err(Error::new("optional.none() dereference")),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -37,13 +37,13 @@ pub(crate) fn value<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 pub(crate) fn has_value<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::Optional(value)] => Ok(Value::Bool(value.is_some())),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
 /// `optional.unwrap(list)` and `list.unwrapOpt()`: the values present in a list of optionals.
 pub(crate) fn unwrap<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [Value::List(list)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::List(list)] = args else { return Err(Error::mismatch()) };
     let mut values = Vec::with_capacity(list.len());
     for element in list.iter() {
         match element? {
@@ -62,7 +62,7 @@ pub(crate) fn first<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::List(list)] if list.is_empty() => Ok(Value::Optional(None)),
         [Value::List(list)] => list.get(0).map(Value::some),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -73,6 +73,6 @@ pub(crate) fn last<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             None => Ok(Value::Optional(None)),
             Some(index) => list.get(index).map(Value::some),
         },
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn quantity<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         [Value::String(text)] => {
             Quantity::parse(text).map(Value::opaque).map_err(|error| Error::new(error.to_string()))
         }
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -31,14 +31,14 @@ pub(crate) fn quantity<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 pub(crate) fn is_quantity<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::String(text)] => Ok(Value::Bool(Quantity::parse(text).is_ok())),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
 fn only<'s>(args: &'s [Value<'_>]) -> Result<&'s Quantity> {
     match args {
-        [value] => value.downcast().ok_or_else(Error::no_such_overload),
-        _ => Err(Error::no_such_overload()),
+        [value] => value.downcast().ok_or_else(Error::mismatch),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -63,15 +63,15 @@ pub(crate) fn sign<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 }
 
 fn sum<'a>(args: &[Value<'a>], negate: bool) -> Result<Value<'a>> {
-    let [a, b] = args else { return Err(Error::no_such_overload()) };
-    let a: &Quantity = a.downcast().ok_or_else(Error::no_such_overload)?;
+    let [a, b] = args else { return Err(Error::mismatch()) };
+    let a: &Quantity = a.downcast().ok_or_else(Error::mismatch)?;
     let integer;
     let b = match b {
         Value::Int(value) => {
             integer = Quantity::from_i64(*value, Format::DecimalExponent);
             &integer
         }
-        other => other.downcast().ok_or_else(Error::no_such_overload)?,
+        other => other.downcast().ok_or_else(Error::mismatch)?,
     };
     Ok(Value::opaque(if negate { a.sub(b) } else { a.add(b) }))
 }

@@ -41,7 +41,8 @@ impl RegexFunction {
     fn call<'a>(self, args: &[Value<'a>]) -> Result<Value<'a>> {
         match args {
             [Value::String(_), Value::String(pattern), ..] => self.apply(&self.compile(pattern)?, args),
-            _ => Err(Error::no_such_overload()),
+            _ if self == RegexFunction::Matches => Err(Error::no_such_overload()),
+            _ => Err(Error::mismatch()),
         }
     }
 }

@@ -145,7 +145,7 @@ fn read(args: &[Value<'_>]) -> Result<std::result::Result<Semver, String>> {
     match args {
         [Value::String(text)] | [Value::String(text), Value::Bool(false)] => Ok(Semver::parse(text)),
         [Value::String(text), Value::Bool(true)] => Ok(Semver::parse(&normalize(text))),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -161,8 +161,8 @@ pub(crate) fn is_semver<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 
 fn only<'s>(args: &'s [Value<'_>]) -> Result<&'s Semver> {
     match args {
-        [value] => value.downcast().ok_or_else(Error::no_such_overload),
-        _ => Err(Error::no_such_overload()),
+        [value] => value.downcast().ok_or_else(Error::mismatch),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -186,13 +186,13 @@ pub(crate) fn patch<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 }
 
 fn order(args: &[Value<'_>]) -> Result<Ordering> {
-    let [a, b] = args else { return Err(Error::no_such_overload()) };
+    let [a, b] = args else { return Err(Error::mismatch()) };
     if let (Some(a), Some(b)) = (a.downcast::<Quantity>(), b.downcast::<Quantity>()) {
         return Ok(a.cmp(b));
     }
     match (a.downcast::<Semver>(), b.downcast::<Semver>()) {
         (Some(a), Some(b)) => Ok(a.compare(b)),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 

@@ -30,7 +30,7 @@ fn slice<'a>(text: &Text<'a>, from: usize, to: usize) -> Value<'a> {
 
 /// `text.charAt(index)`
 pub(crate) fn char_at<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [Value::String(text), Value::Int(index)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::String(text), Value::Int(index)] = args else { return Err(Error::mismatch()) };
     let from = offset_of(text, *index).ok_or_else(|| index_out_of_range(*index))?;
     let len = text.get(from..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
     Ok(slice(text, from, from + len))
@@ -66,7 +66,7 @@ pub(crate) fn index_of<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         [Value::String(text), Value::String(part)] => (text, part, 0),
         [Value::String(text), Value::String(part), Value::Int(from)] => (text, part, *from),
         [Value::List(list), element] => return super::lists::index_of(list, element),
-        _ => return Err(Error::no_such_overload()),
+        _ => return Err(Error::mismatch()),
     };
     if part.is_empty() {
         return Ok(Value::Int(from));
@@ -87,7 +87,7 @@ pub(crate) fn last_index_of<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         [Value::String(text), Value::String(part)] => (text, part, (code_points(text) - 1).max(0)),
         [Value::String(text), Value::String(part), Value::Int(from)] => (text, part, *from),
         [Value::List(list), element] => return super::lists::last_index_of(list, element),
-        _ => return Err(Error::no_such_overload()),
+        _ => return Err(Error::mismatch()),
     };
     if part.is_empty() {
         return Ok(Value::Int(from));
@@ -114,7 +114,7 @@ pub(crate) fn join<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     let (list, separator) = match args {
         [Value::List(list)] => (list, ""),
         [Value::List(list), Value::String(separator)] => (list, &**separator),
-        _ => return Err(Error::no_such_overload()),
+        _ => return Err(Error::mismatch()),
     };
     let mut joined = String::new();
     for (index, element) in list.iter().enumerate() {
@@ -131,7 +131,7 @@ pub(crate) fn join<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 
 /// `text.lowerAscii()`
 pub(crate) fn lower_ascii<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [Value::String(text)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::String(text)] = args else { return Err(Error::mismatch()) };
     if text.bytes().any(|b| b.is_ascii_uppercase()) {
         return Ok(Value::shared(text.to_ascii_lowercase()));
     }
@@ -140,7 +140,7 @@ pub(crate) fn lower_ascii<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 
 /// `text.upperAscii()`
 pub(crate) fn upper_ascii<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [Value::String(text)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::String(text)] = args else { return Err(Error::mismatch()) };
     if text.bytes().any(|b| b.is_ascii_lowercase()) {
         return Ok(Value::shared(text.to_ascii_uppercase()));
     }
@@ -152,7 +152,7 @@ pub(crate) fn replace<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     let (text, old, new, limit) = match args {
         [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
         [Value::String(text), Value::String(old), Value::String(new), Value::Int(limit)] => (text, old, new, *limit),
-        _ => return Err(Error::no_such_overload()),
+        _ => return Err(Error::mismatch()),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     Ok(Value::shared(text.replacen(&**old, new, limit)))
@@ -163,7 +163,7 @@ pub(crate) fn split<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     let (text, separator, limit) = match args {
         [Value::String(text), Value::String(separator)] => (text, separator, -1),
         [Value::String(text), Value::String(separator), Value::Int(limit)] => (text, separator, *limit),
-        _ => return Err(Error::no_such_overload()),
+        _ => return Err(Error::mismatch()),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut parts = Vec::new();
@@ -210,20 +210,20 @@ pub(crate) fn substring<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             let end = offset_of(text, *to).ok_or_else(|| index_out_of_range(*to))?;
             Ok(slice(text, start, end))
         }
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
 /// `text.trim()`
 pub(crate) fn trim<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [Value::String(text)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::String(text)] = args else { return Err(Error::mismatch()) };
     let from = text.len() - text.trim_start().len();
     Ok(slice(text, from, from + text.trim().len()))
 }
 
 /// `strings.quote(text)`
 pub(crate) fn quote<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [Value::String(text)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::String(text)] = args else { return Err(Error::mismatch()) };
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for c in text.chars() {
@@ -246,7 +246,7 @@ pub(crate) fn quote<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 
 /// `jsonpatch.escapeKey(text)`: a part of a JSON pointer.
 pub(crate) fn escape_json_pointer<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [Value::String(text)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::String(text)] = args else { return Err(Error::mismatch()) };
     Ok(Value::shared(text.replace('~', "~0").replace('/', "~1")))
 }
 

@@ -50,7 +50,7 @@ fn get<'a>(getter: Getter, args: &[Value<'a>]) -> Result<Value<'a>> {
             Ok(Value::Int(field(getter, time.at_offset(offset_in(*time, zone)?))))
         }
         [Value::Duration(span)] => total(getter, *span).map(Value::Int),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -76,7 +76,7 @@ fn total(getter: Getter, span: Duration) -> Result<i64> {
         Getter::Minutes => Ok(span.0 / 60_000_000_000),
         Getter::Seconds => Ok(span.0 / 1_000_000_000),
         Getter::Milliseconds => Ok(span.0 / 1_000_000),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 

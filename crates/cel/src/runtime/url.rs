@@ -257,7 +257,7 @@ pub(crate) fn url<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         [Value::String(text)] => Url::parse(text)
             .map(Value::opaque)
             .map_err(|why| Error::new(format!("URL parse error during conversion from string: {why}"))),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
@@ -265,14 +265,14 @@ pub(crate) fn url<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 pub(crate) fn is_url<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
         [Value::String(text)] => Ok(Value::Bool(Url::parse(text).is_ok())),
-        _ => Err(Error::no_such_overload()),
+        _ => Err(Error::mismatch()),
     }
 }
 
 fn only<'s>(args: &'s [Value<'_>]) -> Result<&'s Url> {
     match args {
-        [value] => value.downcast().ok_or_else(Error::no_such_overload),
-        _ => Err(Error::no_such_overload()),
+        [value] => value.downcast().ok_or_else(Error::mismatch),
+        _ => Err(Error::mismatch()),
     }
 }
 

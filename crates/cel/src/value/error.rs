@@ -12,6 +12,8 @@ pub struct Error(Arc<Inner>);
 struct Inner {
     message: Cow<'static, str>,
     kind: ErrorKind,
+    /// Whether a function was handed values none of its overloads takes; the caller names them.
+    mismatch: bool,
 }
 
 /// What sort of error an [`Error`] is.
@@ -28,12 +30,26 @@ pub enum ErrorKind {
 impl Error {
     /// An evaluation error that prints `message`.
     pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
-        Error(Arc::new(Inner { message: message.into(), kind: ErrorKind::Evaluation }))
+        Error(Arc::new(Inner { message: message.into(), kind: ErrorKind::Evaluation, mismatch: false }))
     }
 
     /// An operation was applied to values it is not defined for.
     pub fn no_such_overload() -> Self {
         Error::new("no such overload")
+    }
+
+    /// A function has no overload for the values it was handed. [`Error::named`] tells which.
+    pub(crate) fn mismatch() -> Self {
+        Error(Arc::new(Inner { message: "no such overload".into(), kind: ErrorKind::Evaluation, mismatch: true }))
+    }
+
+    /// The error a call of `function` gives: with the types of `args` where no overload takes them.
+    pub(crate) fn named(self, function: &str, args: &[super::Value<'_>]) -> Self {
+        if !self.0.mismatch {
+            return self;
+        }
+        let types: Vec<_> = args.iter().map(|arg| arg.type_name().to_string()).collect();
+        Error::new(format!("no such overload: {function}({})", types.join(", ")))
     }
 
     /// The function named is not defined for the values it was applied to.
@@ -51,12 +67,17 @@ impl Error {
         Error(Arc::new(Inner {
             message: "operation cancelled: actual cost limit exceeded".into(),
             kind: ErrorKind::CostLimit,
+            mismatch: false,
         }))
     }
 
     /// The evaluation was interrupted.
     pub(crate) fn interrupted() -> Self {
-        Error(Arc::new(Inner { message: "operation interrupted".into(), kind: ErrorKind::Interrupted }))
+        Error(Arc::new(Inner {
+            message: "operation interrupted".into(),
+            kind: ErrorKind::Interrupted,
+            mismatch: false,
+        }))
     }
 
     /// The text.
