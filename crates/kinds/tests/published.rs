@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use kinds::definitions::{Definition, ListType, Schema, Type, definitions};
+use kinds::definitions::{Dialect, definitions};
 use object::{Map, Value, json, map};
 
 /// A document of a real server, or nothing where it is not at hand.
@@ -32,75 +32,6 @@ fn published() -> Option<Map> {
     Some(schemas)
 }
 
-fn render(d: &Definition) -> Value {
-    let mut out = schema(&d.schema);
-    let m = out.as_object_mut().unwrap();
-    if !d.fields.is_empty() {
-        m.insert("properties", d.fields.iter().map(|f| (f.name, schema(&f.schema))).collect::<Map>());
-    }
-    let required: Vec<&str> = d.required().collect();
-    if !required.is_empty() {
-        m.insert("required", required);
-    }
-    if !d.kinds.is_empty() {
-        let kinds: Vec<Map> =
-            d.kinds.iter().map(|k| map! { "group" => k.group, "version" => k.version, "kind" => k.kind }).collect();
-        m.insert("x-kubernetes-group-version-kind", kinds);
-    }
-    if !d.union.is_empty() {
-        m.insert("x-kubernetes-unions", vec![json::parse(d.union.as_bytes()).unwrap()]);
-    }
-    out
-}
-
-fn schema(s: &Schema) -> Value {
-    let one_of = |types: [&str; 2]| Value::from(types.iter().map(|t| map! { "type" => *t }).collect::<Vec<Map>>());
-    let typed = |t: &str, format: &str| map! { "type" => t, "format" => format };
-    let mut m = match &s.ty {
-        Type::Any => Map::new(),
-        Type::Object => map! { "type" => "object" },
-        Type::String => map! { "type" => "string" },
-        Type::Bytes => typed("string", "byte"),
-        Type::DateTime => typed("string", "date-time"),
-        Type::Int32 => typed("integer", "int32"),
-        Type::Int64 => typed("integer", "int64"),
-        Type::Double => typed("number", "double"),
-        Type::Bool => map! { "type" => "boolean" },
-        Type::IntOrString => map! { "format" => "int-or-string", "oneOf" => one_of(["integer", "string"]) },
-        Type::Quantity => map! { "oneOf" => one_of(["string", "number"]) },
-        Type::List(item) => map! { "type" => "array", "items" => schema(item) },
-        Type::Map(value) => map! { "type" => "object", "additionalProperties" => schema(value) },
-        Type::Ref(name) => {
-            let target = format!("#/components/schemas/{name}");
-            map! { "allOf" => vec![map! { "$ref" => target }] }
-        }
-    };
-    if let Some(default) = s.default() {
-        m.insert("default", default);
-    }
-    if let Some(values) = s.enum_values() {
-        m.insert("enum", values.collect::<Vec<_>>());
-    }
-    match s.list_type {
-        Some(ListType::Atomic) => m.insert("x-kubernetes-list-type", "atomic"),
-        Some(ListType::Set) => m.insert("x-kubernetes-list-type", "set"),
-        Some(ListType::Map) => m.insert("x-kubernetes-list-type", "map"),
-        None => None,
-    };
-    let keys: Vec<&str> = s.list_map_keys().collect();
-    if !keys.is_empty() {
-        m.insert("x-kubernetes-list-map-keys", keys);
-    }
-    for (key, value) in
-        [("map-type", s.map_type), ("patch-merge-key", s.patch_merge_key), ("patch-strategy", s.patch_strategy)]
-    {
-        if !value.is_empty() {
-            m.insert(format!("x-kubernetes-{key}"), value);
-        }
-    }
-    Value::Object(m)
-}
-
 /// `allOf` with one reference and the reference alone say the same.
 fn plain(value: &mut Value) {
     match value {
@@ -124,7 +55,7 @@ fn the_definitions_are_those_of_a_real_server() {
     let Some(real) = published() else { return };
     let mut differences = Vec::new();
     for d in definitions().iter() {
-        let mut ours = render(d);
+        let mut ours = d.to_openapi(Dialect::V3);
         plain(&mut ours);
         let mut theirs = real.get(d.name).cloned().unwrap_or_default();
         plain(&mut theirs);

@@ -1,11 +1,173 @@
-//! Pages: openapi.
+//! The OpenAPI documents: version 3 a document for each group and version, version 2 all in one. Nothing is made before
+//! it is asked for, and nothing is kept afterwards.
+
+mod custom;
+mod paths;
+mod v2;
+mod v3;
 
 use crate::Server;
-use crate::answer::Response;
-use crate::request::RequestInfo;
+use crate::answer::{Body, Failure, Response, bytes_of_type, json_value, with_body};
+use crate::catalogue::{Catalogue, Group, Version};
+use crate::request::{Query, RequestInfo};
+use bytes::Bytes;
 use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use object::{Map, Status, Value, json, map};
+use ring::digest::{Context, SHA512};
+
+/// Media types of the version 2 document that only clients of old ask for.
+const PROTOBUF: &str = "proto-openapi.spec.v2";
 
 /// The answer, if the path is one of these pages.
-pub fn respond(_server: &Server, _info: &RequestInfo, _parts: &Parts) -> Option<Response> {
-    None
+pub fn respond(server: &Server, info: &RequestInfo, parts: &Parts) -> Option<Response> {
+    let path = info.path.trim_end_matches('/').strip_prefix("/openapi/")?;
+    let catalogue = server.catalogue();
+    Some(match path.split_once('/').map_or((path, ""), |(a, b)| (a, b)) {
+        ("v2", "") => version_2(&catalogue, parts),
+        ("v3", "") => json_value(200, &index(&catalogue)),
+        ("v3", place) => version_3(&catalogue, place, parts),
+        _ => return None,
+    })
+}
+
+/// `/openapi/v3`: where the documents are, each with the hash of its present content.
+fn index(catalogue: &Catalogue) -> Value {
+    let entry = |place: &str, hash: &str| {
+        let url = format!("/openapi/v3/{place}?hash={hash}");
+        (place.to_owned(), Value::Object(map! { "serverRelativeURL" => url }))
+    };
+    let fixed = ["api", "apis", "version"].map(|place| entry(place, &built_in_hash(place)));
+    let mut paths: Map = fixed.into_iter().collect();
+    for group in catalogue.groups() {
+        if !group.name.is_empty() {
+            let place = format!("apis/{}", group.name);
+            let (place, value) = entry(&place, &built_in_hash(&place));
+            paths.insert(place, value);
+        }
+        for version in &group.versions {
+            let (place, value) = entry(&place_of(group, version), &hash(group, version));
+            paths.insert(place, value);
+        }
+    }
+    Value::Object(map! { "paths" => paths })
+}
+
+fn place_of(group: &Group, version: &Version) -> String {
+    match group.name.as_str() {
+        "" => format!("api/{}", version.name),
+        name => format!("apis/{name}/{}", version.name),
+    }
+}
+
+/// What names the content of a document. For definitions it is made of their text, so that nothing need be rendered.
+fn hash(group: &Group, version: &Version) -> String {
+    if !group.custom {
+        return built_in_hash(&place_of(group, version));
+    }
+    let mut context = Context::new(&SHA512);
+    context.update(version.name.as_bytes());
+    for resource in &version.resources {
+        if let Some(definition) = &resource.definition {
+            context.update(definition.uid.as_bytes());
+            let generation = definition.object.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or(0);
+            context.update(&generation.to_be_bytes());
+        }
+    }
+    hexadecimal(context)
+}
+
+/// The content of a built-in document changes with the program only.
+fn built_in_hash(place: &str) -> String {
+    let mut context = Context::new(&SHA512);
+    context.update(env!("CARGO_PKG_VERSION").as_bytes());
+    context.update(place.as_bytes());
+    hexadecimal(context)
+}
+
+fn hexadecimal(context: Context) -> String {
+    context.finish().as_ref().iter().map(|b| format!("{b:02X}")).collect()
+}
+
+fn version_3(catalogue: &Catalogue, place: &str, parts: &Parts) -> Response {
+    let Some((document, hash)) = document(catalogue, place) else {
+        // A document that is gone, or never was: Go's handler answers with an empty body.
+        return with_body(404, "text/plain; charset=utf-8", Body::Whole(Bytes::new()));
+    };
+    let asked = Query::parse(parts.uri.query());
+    let asked = asked.get("hash").unwrap_or_default();
+    if !asked.is_empty() && asked != hash {
+        let mut response = with_body(301, "text/plain; charset=utf-8", Body::Whole(Bytes::new()));
+        if let Ok(place) = HeaderValue::from_str(&format!("/openapi/v3/{place}?hash={hash}")) {
+            response.headers_mut().insert(header::LOCATION, place);
+        }
+        return response;
+    }
+    let tag = format!("\"{hash}\"");
+    let mut response = if parts.headers.get(header::IF_NONE_MATCH).is_some_and(|v| v.as_bytes() == tag.as_bytes()) {
+        with_body(304, "application/json", Body::Whole(Bytes::new()))
+    } else {
+        bytes_of_type(200, "application/json", json::to_vec(&document()))
+    };
+    let headers = response.headers_mut();
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    if asked.is_empty() {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    } else {
+        // The content under a hash never changes.
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
+        headers.insert(header::EXPIRES, HeaderValue::from_static("Fri, 01 Jan 2100 00:00:00 GMT"));
+    }
+    response
+}
+
+/// The document at a place, still to be rendered, and its hash.
+fn document<'c>(catalogue: &'c Catalogue, place: &str) -> Option<(Box<dyn FnOnce() -> Value + 'c>, String)> {
+    let steps: Vec<&str> = place.split('/').collect();
+    let (group, version) = match steps[..] {
+        ["api", version] => ("", version),
+        ["apis", group, version] => (group, version),
+        ["api" | "apis" | "version"] => {
+            let place = place.to_owned();
+            let hash = built_in_hash(&place);
+            return Some((Box::new(move || v3::page(&place)), hash));
+        }
+        ["apis", group] => {
+            catalogue.group(group)?;
+            let (place, group) = (place.to_owned(), group.to_owned());
+            let hash = built_in_hash(&place);
+            return Some((Box::new(move || v3::group_page(&group)), hash));
+        }
+        _ => return None,
+    };
+    let group = catalogue.group(group)?;
+    let version = group.version(version)?;
+    Some((Box::new(move || v3::document(group, version)), hash(group, version)))
+}
+
+fn version_2(catalogue: &Catalogue, parts: &Parts) -> Response {
+    let accept = parts.headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let json_too = accept.is_empty() || accept.contains("json") || accept.contains("*/*");
+    if accept.contains(PROTOBUF) && !json_too {
+        let message = "only the following media types are accepted: application/json";
+        return Failure::from(Status::new(406, "NotAcceptable", message)).into_response();
+    }
+    let mut context = Context::new(&SHA512);
+    for group in catalogue.groups() {
+        group.versions.iter().for_each(|version| context.update(hash(group, version).as_bytes()));
+    }
+    let tag = format!("\"{}\"", hexadecimal(context));
+    let known = parts.headers.get(header::IF_NONE_MATCH).is_some_and(|v| v.as_bytes() == tag.as_bytes());
+    let bytes = if known { Vec::new() } else { json::to_vec(&v2::document(catalogue)) };
+    let mut response = bytes_of_type(200, "application/json", bytes);
+    if known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
 }

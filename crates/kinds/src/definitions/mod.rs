@@ -4,8 +4,12 @@
 //! first definition is asked for; names and attributes are slices of that text, so that reading it costs well under a
 //! millisecond and few allocations.
 
+mod openapi;
+
 use object::{Map, Value, json};
 use std::sync::OnceLock;
+
+pub use openapi::Dialect;
 
 static TEXT: &str = include_str!("definitions.txt");
 static TABLE: OnceLock<Definitions> = OnceLock::new();

@@ -1,0 +1,141 @@
+//! OpenAPI version 3: a document for each group and version.
+
+use super::{custom, paths};
+use crate::catalogue::{Group, Resource, Version};
+use kinds::definitions::{Dialect, definitions};
+use object::{Map, Value, map};
+use std::collections::BTreeSet;
+
+const REFERENCE: &str = "#/components/schemas/";
+
+/// The document of a group in one version.
+pub(super) fn document(group: &Group, version: &Version) -> Value {
+    let mut all = Map::new();
+    let mut schemas = Map::new();
+    for resource in &version.resources {
+        let name = schema_name(resource);
+        if let Some(definition) = &resource.definition {
+            for (name, schema) in custom::schemas(definition, resource, &name, Dialect::V3) {
+                schemas.insert(name, schema);
+            }
+        }
+        for (path, item) in paths::of_resource(resource, &name) {
+            all.insert(path, item);
+        }
+    }
+    let (path, item) = listing(group, version);
+    all.insert(path, item);
+    finish(all, schemas)
+}
+
+/// The name of the schema of a resource's objects.
+pub(super) fn schema_name(resource: &Resource) -> String {
+    if resource.is_custom() {
+        return custom::name(&resource.group, &resource.version, &resource.kind);
+    }
+    let built_in = kinds::find(&resource.group, &resource.version, &resource.plural);
+    built_in.map(|(_, version)| version.definition.to_owned()).unwrap_or_default()
+}
+
+/// `/api`, `/apis` and `/version`.
+pub(super) fn page(place: &str) -> Value {
+    let (id, kind, tag) = match place {
+        "api" => ("getCoreAPIVersions", "io.k8s.apimachinery.pkg.apis.meta.v1.APIVersions", "core"),
+        "apis" => ("getAPIVersions", "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroupList", "apis"),
+        _ => ("getCodeVersion", "io.k8s.apimachinery.pkg.version.Info", "version"),
+    };
+    let types: &[&str] = if place == "version" { &["application/json"] } else { TYPES };
+    finish([(format!("/{place}/"), get(id, kind, tag, types))].into_iter().collect(), Map::new())
+}
+
+/// `/apis/GROUP`
+pub(super) fn group_page(group: &str) -> Value {
+    let trimmed = group.strip_suffix(".k8s.io").unwrap_or(group);
+    let id = format!("get{}APIGroup", paths::word(trimmed, true));
+    let kind = "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup";
+    let item = get(&id, kind, &paths::word(trimmed, false), TYPES);
+    finish([(format!("/apis/{group}/"), item)].into_iter().collect(), Map::new())
+}
+
+const TYPES: &[&str] = &["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
+
+/// The path that lists a version's resources.
+pub(super) fn listing(group: &Group, version: &Version) -> (String, Value) {
+    let (prefix, name) = match group.name.as_str() {
+        "" => ("/api".to_owned(), "core"),
+        name => (format!("/apis/{name}"), name),
+    };
+    let trimmed = name.strip_suffix(".k8s.io").unwrap_or(name);
+    let id = format!("get{}{}APIResources", paths::word(trimmed, true), paths::word(&version.name, true));
+    let tag = format!("{}_{}", paths::word(trimmed, false), paths::word(&version.name, false));
+    let kind = "io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList";
+    (format!("{prefix}/{}/", version.name), get(&id, kind, &tag, TYPES))
+}
+
+fn get(id: &str, kind: &str, tag: &str, types: &[&str]) -> Value {
+    let schema = map! { "schema" => map! { "$ref" => format!("{REFERENCE}{kind}") } };
+    let content: Map = types.iter().map(|t| (*t, Value::Object(schema.clone()))).collect();
+    let responses = map! { "200" => map! { "content" => content }, "401" => Map::new() };
+    Value::Object(map! {
+        "get" => map! { "operationId" => id, "responses" => responses, "tags" => vec![tag] },
+    })
+}
+
+/// Puts a document together: the paths, and all schemas that they lead to.
+fn finish(paths: Map, mut schemas: Map) -> Value {
+    let mut wanted = Vec::new();
+    let paths = Value::Object(paths);
+    collect(&paths, &mut wanted);
+    schemas.values().for_each(|s| collect(s, &mut wanted));
+    for name in closure(wanted) {
+        if !schemas.contains_key(&name)
+            && let Some(definition) = definitions().get(&name)
+        {
+            schemas.insert(name, definition.to_openapi(Dialect::V3));
+        }
+    }
+    let scheme = map! { "in" => "header", "name" => "authorization", "type" => "apiKey" };
+    let mut components = map! { "securitySchemes" => map! { "BearerToken" => scheme } };
+    if !schemas.is_empty() {
+        components.insert("schemas", schemas);
+    }
+    Value::Object(map! {
+        "openapi" => "3.0.0",
+        "info" => map! { "title" => "Kubernetes", "version" => "1.33" },
+        "components" => components,
+        "paths" => paths,
+    })
+}
+
+/// The names of the schemas that a value refers to.
+fn collect(value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members.iter() {
+                match value {
+                    Value::String(target) if key == "$ref" => {
+                        out.extend(target.strip_prefix(REFERENCE).map(str::to_owned));
+                    }
+                    other => collect(other, out),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, out)),
+        _ => {}
+    }
+}
+
+/// These definitions and all that they lead to.
+pub(super) fn closure(mut wanted: Vec<String>) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    while let Some(name) = wanted.pop() {
+        if let Some(definition) = definitions().get(&name)
+            && out.insert(name)
+        {
+            let mut next = Vec::new();
+            definition.references(&mut next);
+            wanted.extend(next.into_iter().map(str::to_owned));
+        }
+    }
+    out
+}
