@@ -1,3 +1,40 @@
 //! The command line of Stanchion.
 
-fn main() {}
+mod server;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A Kubernetes 1.33 API server in one small program, and what belongs to it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "stanchion",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the API server
+    Server(server::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Command::Server(args) => server::run(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("stanchion: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

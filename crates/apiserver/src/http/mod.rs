@@ -97,7 +97,7 @@ impl Listener {
                         continue;
                     }
                 },
-                _ = stop.wait_for(|stop| *stop) => break,
+                () = stopped(&mut stop) => break,
             };
             let (acceptor, builder) = (acceptor.clone(), builder.clone());
             let (handler, authenticator) = (handler.clone(), self.authenticator.clone());
@@ -127,6 +127,12 @@ impl Listener {
             tracing::debug!("closing connections that did not finish");
         }
     }
+}
+
+/// Ready when the server is to end.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // An error means that nobody can say it any more, which is as good.
+    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 enum Stream {

@@ -1,0 +1,261 @@
+//! `stanchion server`: flags, wiring, start and end.
+
+mod kubeconfig;
+mod logging;
+mod pki;
+
+use apiserver::auth::{Authenticator, StaticTokens};
+use apiserver::authorize::{AlwaysAllow, Authorizer};
+use apiserver::http::{Listener, TlsFiles, server_config};
+use clap::{Args as ClapArgs, ValueEnum};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store::{Embedded, Store};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// How long the server may take to end after a signal.
+const END: Duration = Duration::from_secs(1);
+/// Room for the deepest object that JSON may nest; the memory is touched only where it is needed.
+const STACK: usize = 16 * 1024 * 1024;
+
+/// The flags of `stanchion server`.
+#[derive(Debug, ClapArgs)]
+pub struct Args {
+    /// Folder for the data, the certificates and admin.kubeconfig [default: stanchion in the user's data folder]
+    #[arg(long, value_name = "DIR", env = "STANCHION_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+
+    /// Address and port to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", env = "STANCHION_LISTEN")]
+    listen: SocketAddr,
+
+    /// Keep the data in memory only; it is gone when the server ends
+    #[arg(long, env = "STANCHION_IN_MEMORY")]
+    in_memory: bool,
+
+    /// File of static tokens: lines of token,user,uid,"group1,group2"
+    #[arg(long, value_name = "FILE", env = "STANCHION_TOKEN_AUTH_FILE")]
+    token_auth_file: Option<PathBuf>,
+
+    /// More authorities whose client certificates are accepted, in PEM form
+    #[arg(long, value_name = "FILE", env = "STANCHION_CLIENT_CA_FILE")]
+    client_ca_file: Option<PathBuf>,
+
+    /// Certificate to serve with, in PEM form, in place of the one that the server makes itself
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file", env = "STANCHION_TLS_CERT_FILE")]
+    tls_cert_file: Option<PathBuf>,
+
+    /// Key of --tls-cert-file
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file", env = "STANCHION_TLS_PRIVATE_KEY_FILE")]
+    tls_private_key_file: Option<PathBuf>,
+
+    /// Further host names and addresses for the server's own certificate
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', env = "STANCHION_TLS_SAN")]
+    tls_san: Vec<String>,
+
+    /// Who may do what
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = AuthorizationMode::AlwaysAllow, env = "STANCHION_AUTHORIZATION_MODE")]
+    authorization_mode: AuthorizationMode,
+
+    /// Let requests without credentials in as system:anonymous
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
+    anonymous_auth: bool,
+
+    /// What is logged: error, warn, info, debug or trace, or a filter such as info,apiserver=debug
+    #[arg(long, value_name = "LEVEL", default_value = "warn", env = "STANCHION_LOG_LEVEL")]
+    log_level: String,
+
+    /// How it is logged
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::Format::Text, env = "STANCHION_LOG_FORMAT")]
+    log_format: logging::Format,
+}
+
+/// Who may do what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum AuthorizationMode {
+    /// Everybody may do everything
+    #[value(name = "AlwaysAllow", alias = "alwaysallow")]
+    AlwaysAllow,
+}
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs the server until SIGTERM or SIGINT.
+pub fn run(args: Args) -> Result<(), Error> {
+    let started = Instant::now();
+    logging::start(&args.log_level, args.log_format)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build()?;
+    let outcome = runtime.block_on(serve(args, started));
+    // Whatever still runs must not hold the process back.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    outcome
+}
+
+async fn serve(args: Args, started: Instant) -> Result<(), Error> {
+    // Signals are caught before anything is written, so that an early one ends the server as cleanly as a late one.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let folder = Folder::of(&args)?;
+    let pki = pki::Pki { folder: folder.path.join("pki") };
+    pki.ensure(&names(&args))?;
+    let store: Arc<dyn Store> = if args.in_memory {
+        Arc::new(Embedded::in_memory(store::Options::default()))
+    } else {
+        Arc::new(Embedded::open(folder.path.join("store"), store::Options::default())?)
+    };
+    let tls = server_config(&tls_files(&args, &pki))?;
+    let authenticator = Authenticator { tokens: tokens(&args)?, anonymous: args.anonymous_auth };
+    let listener = Listener::bind(args.listen, Some(tls), authenticator)
+        .await
+        .map_err(|e| format!("cannot listen on {}: {e}", args.listen))?;
+    let address = listener.address()?;
+    let authorizer: Arc<dyn Authorizer> = match args.authorization_mode {
+        AuthorizationMode::AlwaysAllow => Arc::new(AlwaysAllow),
+    };
+    let options = apiserver::Options { authorizer, advertised: address.to_string(), ..apiserver::Options::default() };
+    let server = apiserver::Server::new(store.clone(), options).await?;
+    let (stop, stopped) = watch::channel(false);
+    let serving = tokio::spawn(listener.serve(server.clone(), stopped));
+
+    let url = url(address);
+    let kubeconfig = folder.path.join("admin.kubeconfig");
+    kubeconfig::write_admin(&kubeconfig, &url, &pki)?;
+    announce(&url, &kubeconfig, started.elapsed(), args.in_memory);
+
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    let _ = stop.send(true);
+    server.shutdown();
+    let end = async {
+        let _ = serving.await;
+        store.close().await;
+    };
+    if tokio::time::timeout(END, end).await.is_err() {
+        tracing::warn!("some connections were cut off at the end");
+        store.close().await;
+    }
+    Ok(())
+}
+
+/// The folder for everything that the server keeps. One made for a server in memory goes with it.
+struct Folder {
+    path: PathBuf,
+    temporary: bool,
+}
+
+impl Folder {
+    fn of(args: &Args) -> Result<Self, Error> {
+        let (path, temporary) = match &args.data_dir {
+            Some(path) => (path.clone(), false),
+            None if args.in_memory => (std::env::temp_dir().join(format!("stanchion-{}", std::process::id())), true),
+            None => (default_data_dir()?, false),
+        };
+        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let path = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Folder { path, temporary })
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.temporary {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+fn default_data_dir() -> Result<PathBuf, Error> {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    set("XDG_DATA_HOME")
+        .or_else(|| set("HOME").map(|home| home.join(".local/share")))
+        .map(|base| base.join("stanchion"))
+        .ok_or_else(|| "neither XDG_DATA_HOME nor HOME is set: say where the data goes with --data-dir".into())
+}
+
+/// The names by which clients on this machine, and programs made for clusters, reach the server.
+fn names(args: &Args) -> Vec<String> {
+    let mut names: Vec<String> = [
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+        "127.0.0.1",
+        "::1",
+        "10.0.0.1",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let listen = args.listen.ip();
+    if !listen.is_unspecified() {
+        names.push(listen.to_string());
+    }
+    names.extend(args.tls_san.iter().cloned());
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|n| seen.insert(n.clone()));
+    names
+}
+
+fn tls_files(args: &Args, pki: &pki::Pki) -> TlsFiles {
+    let (certificate, key) = match (&args.tls_cert_file, &args.tls_private_key_file) {
+        (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
+        _ => (pki.file("server.crt"), pki.file("server.key")),
+    };
+    let mut client_authorities = vec![pki.file("ca.crt")];
+    client_authorities.extend(args.client_ca_file.clone());
+    TlsFiles { certificate, key, client_authorities }
+}
+
+fn tokens(args: &Args) -> Result<StaticTokens, Error> {
+    let Some(path) = &args.token_auth_file else { return Ok(StaticTokens::default()) };
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(StaticTokens::parse(&text, &path.display().to_string())?)
+}
+
+/// The URL for clients on this machine; a server on all addresses is reached by loopback.
+fn url(address: SocketAddr) -> String {
+    let mut reached = address;
+    if address.ip().is_unspecified() {
+        reached.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
+    }
+    format!("https://{reached}")
+}
+
+/// Tells people that the server is ready, and how to use it.
+fn announce(url: &str, kubeconfig: &Path, took: Duration, in_memory: bool) {
+    let kept = if in_memory { ", nothing is kept" } else { "" };
+    println!("Stanchion {} is ready on {url} after {} ms{kept}", env!("CARGO_PKG_VERSION"), took.as_millis());
+    println!("export KUBECONFIG={}", shell_word(&kubeconfig.display().to_string()));
+}
+
+/// A word that a shell reads back as it is.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_url_is_one_that_clients_can_reach() {
+        assert_eq!(url("127.0.0.1:6443".parse().unwrap()), "https://127.0.0.1:6443");
+        assert_eq!(url("0.0.0.0:1".parse().unwrap()), "https://127.0.0.1:1");
+        assert_eq!(url("[::]:1".parse().unwrap()), "https://[::1]:1");
+    }
+
+    #[test]
+    fn odd_paths_are_quoted_for_the_shell() {
+        assert_eq!(shell_word("/a/b.c"), "/a/b.c");
+        assert_eq!(shell_word("/a b/it's"), r"'/a b/it'\''s'");
+    }
+}
