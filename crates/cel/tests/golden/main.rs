@@ -108,9 +108,6 @@ fn compare(step: &Value) -> Option<Result<(), String>> {
         walk.visit("", &version["schema"]["openAPIV3Schema"], true, Some(1));
         walk.finish();
     }
-    if found.iter().any(|(_, text)| text.contains("Syntax error")) {
-        return None;
-    }
     if found == expected {
         return Some(Ok(()));
     }
