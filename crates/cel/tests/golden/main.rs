@@ -43,13 +43,7 @@ fn costs_are_those_of_a_real_server() {
     replay("cel-cost.json");
 }
 
-fn replay(file: &'static str) {
-    // The deepest cases need more than a test thread's two megabytes where nothing is optimised.
-    let run = std::thread::Builder::new().stack_size(32 << 20).spawn(move || replay_here(file));
-    run.expect("a thread starts").join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-}
-
-fn replay_here(file: &str) {
+fn replay(file: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../compat/golden").join(file);
     let Ok(text) = std::fs::read_to_string(&path) else {
         println!("skipped: no {}", path.display());
