@@ -126,6 +126,11 @@ impl Server {
         &self.store
     }
 
+    /// Whether the server was told to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
     /// Ends all watches and the controllers. Requests are answered still.
     pub fn shutdown(&self) {
         self.stop.send_replace(true);
