@@ -22,7 +22,7 @@ pub fn respond(server: &Server, info: &RequestInfo, parts: &Parts) -> Option<Res
         return None;
     }
     let query = Query::parse(parts.uri.query());
-    let excluded = query.all("exclude");
+    let excluded: Vec<&str> = query.all("exclude").collect();
     let checks: Vec<Check> = checks(server, page).into_iter().filter(|c| !excluded.contains(&c.name)).collect();
     match check {
         Some(name) => {
@@ -33,7 +33,7 @@ pub fn respond(server: &Server, info: &RequestInfo, parts: &Parts) -> Option<Res
                 plain(500, format!("internal server error: {}", check.name))
             })
         }
-        None => Some(report(page, &checks, query.has("verbose"))),
+        None => Some(report(page, &checks, query.get("verbose").is_some())),
     }
 }
 
