@@ -84,33 +84,39 @@ impl<'a> Frame<'a, '_> {
         }
         for qualifier in attribute.qualifiers.iter().take(count) {
             optional |= qualifier.optional;
-            let found = match &qualifier.key {
-                Key::Field(name) => field(&value, name)?,
-                Key::Constant(key) => index(&value, key)?,
-                Key::Attribute(key) => {
-                    let key = self.resolve(key)?;
-                    index(&value, &key)?
-                }
-                Key::Node(key) => {
-                    let key = self.eval(key)?;
-                    index(&value, &key)?
-                }
+            let cost = match &qualifier.key {
+                Key::Attribute(key) if matches!(key.root, Root::Conditional(_)) => 0,
+                _ => cost::SELECT,
             };
-            match found {
-                Found::Value(found) => {
-                    let free =
-                        matches!(&qualifier.key, Key::Attribute(key) if matches!(key.root, Root::Conditional(_)));
-                    self.charge(if free { 0 } else { cost::SELECT })?;
+            match self.select_one(&value, &qualifier.key) {
+                Ok(Found::Value(found)) => {
+                    self.charge(cost)?;
                     value = found;
                 }
-                Found::Nothing(_) if optional => return Ok(Selected::Absent),
-                Found::Nothing(error) => {
-                    self.charge(cost::SELECT)?;
+                Ok(Found::Nothing(_)) if optional => return Ok(Selected::Absent),
+                Err(error) if error.is_fatal() => return Err(error),
+                Ok(Found::Nothing(error)) | Err(error) => {
+                    self.charge(if optional { 0 } else { cost })?;
                     return Err(error);
                 }
             }
         }
         Ok(Selected::Value(value, optional))
+    }
+
+    fn select_one(&mut self, value: &Value<'a>, key: &'a Key) -> Result<Found<'a>> {
+        match key {
+            Key::Field(name) => field(value, name),
+            Key::Constant(key) => index(value, key),
+            Key::Attribute(key) => {
+                let key = self.resolve(key)?;
+                index(value, &key)
+            }
+            Key::Node(key) => {
+                let key = self.eval(key)?;
+                index(value, &key)
+            }
+        }
     }
 }
 

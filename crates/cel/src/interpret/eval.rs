@@ -295,7 +295,16 @@ impl<'a, 'r> Frame<'a, 'r> {
         }
     }
 
+    /// Makes a list; making it costs the same when an element fails.
     fn list(&mut self, elements: &'a [Element]) -> Result<Value<'a>> {
+        let values = self.elements(elements);
+        if !values.as_ref().is_err_and(Error::is_fatal) {
+            self.charge(cost::LIST)?;
+        }
+        Ok(Value::List(List::new(values?)))
+    }
+
+    fn elements(&mut self, elements: &'a [Element]) -> Result<Vec<Value<'a>>> {
         let mut values = Vec::with_capacity(elements.len());
         for element in elements {
             let value = self.eval(&element.value)?;
@@ -306,11 +315,19 @@ impl<'a, 'r> Frame<'a, 'r> {
                 (true, other) => return Err(not_optional(&other)),
             }
         }
-        self.charge(cost::LIST)?;
-        Ok(Value::List(List::new(values)))
+        Ok(values)
     }
 
+    /// Makes a map; making it costs the same when an entry fails.
     fn map(&mut self, entries: &'a [Entry]) -> Result<Value<'a>> {
+        let map = self.entries(entries);
+        if !map.as_ref().is_err_and(Error::is_fatal) {
+            self.charge(cost::MAP)?;
+        }
+        Ok(Value::Map(Map::Owned(Arc::new(map?))))
+    }
+
+    fn entries(&mut self, entries: &'a [Entry]) -> Result<MapBuilder<'a>> {
         let mut map = MapBuilder::new();
         for entry in entries {
             let key = self.eval(&entry.key)?;
@@ -322,8 +339,7 @@ impl<'a, 'r> Frame<'a, 'r> {
                 (true, other) => return Err(not_optional(&other)),
             }
         }
-        self.charge(cost::MAP)?;
-        Ok(Value::Map(Map::Owned(Arc::new(map))))
+        Ok(map)
     }
 
     /// Takes the accumulator, whose only owner is the loop, so that it can be changed in place.

@@ -2,6 +2,27 @@
 //!
 //! A [`Program`] is made once of a checked tree and evaluated many times, from any number of threads. Evaluation
 //! gives a value or an error, and what it cost by the rules of the Kubernetes API server.
+//!
+//! ```
+//! use cel::check::check;
+//! use cel::env::VariableDecl;
+//! use cel::interpret::{Limits, Program};
+//! use cel::library::{ExpressionSet, Registry, Version};
+//! use cel::parse::{ParserOptions, parse};
+//! use cel::types::Type;
+//! use cel::value::Value;
+//!
+//! let env = Registry::kubernetes()
+//!     .env(Version(1, 33), ExpressionSet::Stored)
+//!     .with_variables([VariableDecl::new("name", Type::String)]);
+//! let checked = check(&env, parse("name.size() < 9", &ParserOptions::default())?)?;
+//! let program = Program::new(&checked)?;
+//!
+//! let evaluation = program.eval(&[("name", Value::borrowed("stanchion"))], Limits::cost(1_000_000));
+//! assert!(matches!(evaluation.result, Ok(Value::Bool(false))));
+//! assert_eq!(evaluation.cost, 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod attribute;
 mod cost;

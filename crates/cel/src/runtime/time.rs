@@ -71,10 +71,12 @@ fn field(getter: Getter, time: Timestamp) -> i64 {
 }
 
 fn total(getter: Getter, span: Duration) -> Result<i64> {
+    // By way of a double, as Go's `Duration.Hours` and its like, then cut off.
+    let whole = |unit: i64| ((span.0 / unit) as f64 + (span.0 % unit) as f64 / unit as f64) as i64;
     match getter {
-        Getter::Hours => Ok(span.0 / 3_600_000_000_000),
-        Getter::Minutes => Ok(span.0 / 60_000_000_000),
-        Getter::Seconds => Ok(span.0 / 1_000_000_000),
+        Getter::Hours => Ok(whole(3_600_000_000_000)),
+        Getter::Minutes => Ok(whole(60_000_000_000)),
+        Getter::Seconds => Ok(whole(1_000_000_000)),
         Getter::Milliseconds => Ok(span.0 / 1_000_000),
         _ => Err(Error::mismatch()),
     }
