@@ -270,11 +270,14 @@ impl<'t> Parser<'t> {
     /// A primary expression with its selections, calls and indices; `sign` is where the sign of a number stands.
     fn member(&mut self, sign: Option<u32>) -> Result<()> {
         let mark = self.builder.count();
-        // Still a name, which may turn out to be that of a message.
-        let mut is_name = false;
+        // Still a name, which may turn out to be that of a message. A reserved word may be a part only of that.
+        let (mut is_name, mut is_reserved) = (false, false);
         match self.token.kind {
             _ if sign.is_some() => self.literal(sign)?,
-            Kind::Ident | Kind::Dot => is_name = self.ident_or_call()?,
+            Kind::Ident | Kind::Dot => {
+                is_name = self.ident_or_call()?;
+                is_reserved = is_name && self.is_reserved_name();
+            }
             Kind::LParen => {
                 self.advance()?;
                 self.expr()?;
@@ -299,22 +302,18 @@ impl<'t> Parser<'t> {
                 Kind::LBrace if is_name => {
                     self.builder.forget_from(mark);
                     self.message()?;
-                    is_name = false;
+                    (is_name, is_reserved) = (false, false);
                 }
                 _ => break,
             }
         }
-        // A reserved word may only be a part of a message's name.
-        if is_name && self.is_reserved_name() { Err(GiveUp) } else { Ok(()) }
+        if is_reserved { Err(GiveUp) } else { Ok(()) }
     }
 
-    /// Whether the last value is a name that starts with a reserved word.
+    /// Whether the last value is a reserved word.
     fn is_reserved_name(&self) -> bool {
-        let mut at = self.values.last().map(|node| &node.expr.kind);
-        while let Some(ExprKind::Select(select)) = at {
-            at = Some(&select.operand.kind);
-        }
-        matches!(at, Some(ExprKind::Ident(name)) if is_reserved(name.trim_start_matches('.')))
+        let last = self.values.last().map(|node| &node.expr.kind);
+        matches!(last, Some(ExprKind::Ident(name)) if is_reserved(name.strip_prefix('.').unwrap_or(name)))
     }
 
     /// An identifier or the call of a function; tells whether it is an identifier.
