@@ -10,6 +10,7 @@ static SCRUB: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"selfType\d+", "selfType<N>"),
         (r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b", "<time>"),
         (r"\b0xc[0-9a-f]{6,}\b", "<ptr>"),
+        (r"\b127\.0\.0\.1:\d+\b", "<address>"),
         (
             r#"((?:resourceVersion|ResourceVersion|resource version)(?: in object meta| in record| in the precondition)?(?:\\*"|[:=(]| is| ){0,8})\d+\b"#,
             "${1}<rv>",
@@ -19,7 +20,7 @@ static SCRUB: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     rules.into_iter().filter_map(|(pattern, by)| Regex::new(pattern).ok().map(|r| (r, by))).collect()
 });
 
-/// Replaces uids, times, addresses and versions in a text by stand-ins.
+/// Replaces uids, times, pointers, the server's address and versions in a text by stand-ins.
 pub fn scrub(text: &str) -> String {
     let mut out = text.to_owned();
     for (pattern, by) in SCRUB.iter() {
