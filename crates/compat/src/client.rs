@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use std::net::SocketAddr;
@@ -65,7 +66,18 @@ impl Client {
         }
     }
 
+    /// Sends a request and gives the body while it comes, for a watch.
+    pub async fn stream(&mut self, request: &Request) -> Result<Incoming, String> {
+        self.exchange(request).await.map(hyper::Response::into_body)
+    }
+
     async fn attempt(&mut self, request: &Request) -> Result<Response, String> {
+        let (parts, body) = self.exchange(request).await?.into_parts();
+        let body = body.collect().await.map_err(|e| e.to_string())?.to_bytes();
+        Ok(Response { code: parts.status.as_u16(), headers: parts.headers, body })
+    }
+
+    async fn exchange(&mut self, request: &Request) -> Result<hyper::Response<Incoming>, String> {
         if self.sender.as_ref().is_none_or(SendRequest::is_closed) {
             self.sender = Some(self.connect().await?);
         }
@@ -78,10 +90,7 @@ impl Client {
         let body = Full::from(request.body.clone().unwrap_or_default());
         let request = builder.body(body).map_err(|e| e.to_string())?;
         sender.ready().await.map_err(|e| e.to_string())?;
-        let response = sender.send_request(request).await.map_err(|e| e.to_string())?;
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.map_err(|e| e.to_string())?.to_bytes();
-        Ok(Response { code: parts.status.as_u16(), headers: parts.headers, body })
+        sender.send_request(request).await.map_err(|e| e.to_string())
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {

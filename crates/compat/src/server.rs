@@ -28,11 +28,20 @@ pub struct Server {
 impl Server {
     /// Starts `program server` in memory with the recordings' users, and waits until it is ready.
     pub fn start(program: &Path, flags: &[&str]) -> Result<Self, String> {
+        Self::launch(program, &[&["--in-memory"], flags].concat())
+    }
+
+    /// Like [`Server::start`], but with its data on disk.
+    pub fn start_durable(program: &Path, flags: &[&str]) -> Result<Self, String> {
+        Self::launch(program, flags)
+    }
+
+    fn launch(program: &Path, flags: &[&str]) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
         let tokens = folder.path().join("tokens.csv");
         std::fs::write(&tokens, TOKENS).map_err(|e| e.to_string())?;
         let mut child = Command::new(program)
-            .args(["server", "--in-memory", "--listen", "127.0.0.1:0"])
+            .args(["server", "--listen", "127.0.0.1:0"])
             .arg("--data-dir")
             .arg(folder.path())
             .arg("--token-auth-file")

@@ -1,0 +1,110 @@
+//! Load on a running server over real TLS. Starts a server of its own (durable, on a free port) unless told of another.
+//!
+//! `cargo run --release -p bench -- --help`
+
+mod load;
+mod report;
+mod watch;
+
+use clap::{Parser, ValueEnum};
+use compat::server::Server;
+use load::{Fleet, Plan};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Measure a server under load.
+#[derive(Debug, Parser)]
+struct Args {
+    /// What to measure, in order [default: all]
+    #[arg(value_enum)]
+    what: Vec<What>,
+
+    /// The program to measure
+    #[arg(long, default_value = "target/release/stanchion")]
+    program: PathBuf,
+
+    /// Connections that send requests side by side
+    #[arg(long, default_value_t = 32)]
+    connections: usize,
+
+    /// Seconds for each measurement of requests a second
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+
+    /// Keep the data in memory only
+    #[arg(long)]
+    in_memory: bool,
+}
+
+/// A measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Time to be ready and memory when idle
+    Start,
+    /// Durable creates of 1 KB ConfigMaps
+    Create,
+    /// Reads of one ConfigMap
+    Get,
+    /// Updates of ConfigMaps
+    Update,
+    /// Server-side applies of a 2.5 KB Deployment
+    Apply,
+    /// Lists of 500 and of 10,000 objects
+    List,
+    /// 1,000 watchers of one kind
+    Watch,
+    /// Memory with 100,000 objects of 2 KB
+    Memory,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = Args::parse();
+    if args.what.is_empty() {
+        args.what = What::value_variants().to_vec();
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(measure(args))
+}
+
+async fn measure(args: Args) -> Result<(), Box<dyn std::error::Error>> {
+    let period = Duration::from_secs(args.seconds);
+    for what in &args.what {
+        let began = std::time::Instant::now();
+        let server = if args.in_memory {
+            Server::start(&args.program, &[])?
+        } else {
+            Server::start_durable(&args.program, &[])?
+        };
+        let ready = began.elapsed();
+        let fleet = Fleet::new(&server.target, args.connections);
+        match what {
+            What::Start => {
+                println!("ready after {:.0} ms with certificates to be made", ready.as_secs_f64() * 1e3);
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                println!("idle: {} MB resident", report::resident(server.id())? / 1_000_000);
+            }
+            What::Create => fleet.run("create 1 KB ConfigMaps", period, Plan::Create { size: 1000 }).await?,
+            What::Get => {
+                fleet.fill(1000, 1000).await?;
+                fleet.run("get a ConfigMap", period, Plan::Get { count: 1000 }).await?;
+            }
+            What::Update => {
+                fleet.fill(1000, 1000).await?;
+                fleet.run("update ConfigMaps", period, Plan::Update { count: 1000, size: 1000 }).await?;
+            }
+            What::Apply => fleet.run("server-side apply of a Deployment", period, Plan::Apply).await?,
+            What::List => {
+                fleet.fill(10_000, 1000).await?;
+                fleet.run("list 500 of 10,000", period, Plan::List { limit: 500 }).await?;
+                let one = Fleet::new(&server.target, 1);
+                one.run("list 10,000", period, Plan::List { limit: 0 }).await?;
+            }
+            What::Watch => watch::fan_out(&server.target, 1000, 1000, period).await?,
+            What::Memory => {
+                fleet.fill(100_000, 2000).await?;
+                println!("100,000 objects of 2 KB: {} MB resident", report::resident(server.id())? / 1_000_000);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Many watchers of one kind: how late an event reaches them.
+
+use crate::load::{create, request};
+use crate::report;
+use compat::client::{Client, Target};
+use http_body_util::BodyExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex, Notify};
+
+/// Opens `watchers` watches of ConfigMaps, creates `rate` objects a second for a while, and prints how long after its
+/// write began each event arrived.
+pub async fn fan_out(target: &Target, watchers: usize, rate: usize, period: Duration) -> Result<(), String> {
+    let writes = rate * period.as_secs() as usize;
+    let began = Arc::new(Instant::now());
+    // When each write began, in microseconds since the start, by the object's number.
+    let sent: Arc<Vec<AtomicUsize>> = Arc::new((0..writes).map(|_| AtomicUsize::new(0)).collect());
+    let (open, ready) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let delays = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = Vec::new();
+    for _ in 0..watchers {
+        let (target, sent, delays) = (target.clone(), sent.clone(), delays.clone());
+        let (open, ready, began) = (open.clone(), ready.clone(), began.clone());
+        tasks.push(tokio::spawn(async move {
+            let path = "/api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=120".to_owned();
+            let mut body = Client::new(target).stream(&request("GET", path, None)).await?;
+            if open.fetch_add(1, Ordering::SeqCst) + 1 == watchers {
+                ready.notify_one();
+            }
+            let (mut own, mut rest) = (Vec::new(), Vec::new());
+            while own.len() < sent.len() {
+                let Some(Ok(frame)) = body.frame().await else { break };
+                rest.extend_from_slice(frame.data_ref().map(|d| &d[..]).unwrap_or_default());
+                let now = began.elapsed().as_micros() as usize;
+                while let Some(end) = rest.iter().position(|b| *b == b'\n') {
+                    let line: Vec<u8> = rest.drain(..=end).collect();
+                    if let Some(number) = number_of(&line).filter(|n| *n < sent.len()) {
+                        let delay = now.saturating_sub(sent[number].load(Ordering::SeqCst));
+                        own.push(Duration::from_micros(delay as u64));
+                    }
+                }
+            }
+            delays.lock().await.extend(own);
+            Ok::<_, String>(())
+        }));
+    }
+    ready.notified().await;
+    let mut writers = Vec::new();
+    for writer in 0..8 {
+        let (mut client, sent, began) = (Client::new(target.clone()), sent.clone(), began.clone());
+        writers.push(tokio::spawn(async move {
+            let mut tick = tokio::time::interval(Duration::from_secs_f64(8.0 / rate as f64));
+            for number in (writer..sent.len()).step_by(8) {
+                tick.tick().await;
+                sent[number].store(began.elapsed().as_micros() as usize, Ordering::SeqCst);
+                client.send(&create(number, 200)).await?;
+            }
+            Ok::<_, String>(())
+        }));
+    }
+    for writer in writers {
+        writer.await.map_err(|e| e.to_string())??;
+    }
+    for task in tasks {
+        let _ = tokio::time::timeout(Duration::from_secs(10), task).await;
+    }
+    let delays = std::mem::take(&mut *delays.lock().await);
+    let missing = writes * watchers - delays.len();
+    report::latencies(&format!("{watchers} watchers at {rate} events a second"), delays, period, missing);
+    Ok(())
+}
+
+/// The number in the name of the object that an event is about.
+fn number_of(line: &[u8]) -> Option<usize> {
+    let key = b"\"name\":\"load-";
+    let start = line.windows(key.len()).position(|w| w == key)? + key.len();
+    let digits: Vec<u8> = line[start..].iter().copied().take_while(u8::is_ascii_digit).collect();
+    std::str::from_utf8(&digits).ok()?.parse().ok()
+}
