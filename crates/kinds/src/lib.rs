@@ -18,12 +18,15 @@
 //!
 //! The crate knows nothing of HTTP and storage; the time is passed in.
 
+pub mod admission;
 mod catalogue;
+mod check;
 mod decode;
 pub mod definitions;
 mod go_time;
 mod groups;
 pub mod quantity;
+mod read;
 mod resource;
 pub mod table;
 

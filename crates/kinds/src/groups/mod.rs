@@ -12,7 +12,7 @@ mod autoscaling;
 mod batch;
 mod certificates;
 mod coordination;
-mod core;
+pub(crate) mod core;
 mod discovery;
 mod events;
 mod flowcontrol;

@@ -1,44 +1,30 @@
-//! The resources of the group `core`.
+//! The resources of the core group.
+
+mod binding;
+mod configmap;
+mod event;
+mod namespace;
+mod secret;
+mod serviceaccount;
+
+pub(crate) use event::{EVENT_COLUMNS, EVENT_FIELDS, event_cells, validate as validate_event};
 
 use crate::resource::{CHANGE_VERBS, Resource, Strategy, Subresource, Version};
 
 pub(crate) const RESOURCES: &[Resource] = &[
-    Resource { ..Resource::review("", "Binding", "bindings", &[Version::stored("v1", "io.k8s.api.core.v1.Binding")]) },
-    Resource {
-        short_names: &["cs"],
-        namespaced: false,
-        verbs: &["get", "list"],
-        ..Resource::new(
-            "",
-            "ComponentStatus",
-            "componentstatuses",
-            &[Version::stored("v1", "io.k8s.api.core.v1.ComponentStatus")],
-        )
-    },
-    Resource {
-        short_names: &["cm"],
-        ..Resource::new("", "ConfigMap", "configmaps", &[Version::stored("v1", "io.k8s.api.core.v1.ConfigMap")])
-    },
+    binding::BINDINGS,
+    binding::COMPONENT_STATUSES,
+    configmap::CONFIGMAPS,
     Resource {
         short_names: &["ep"],
         ..Resource::new("", "Endpoints", "endpoints", &[Version::stored("v1", "io.k8s.api.core.v1.Endpoints")])
     },
-    Resource {
-        short_names: &["ev"],
-        ..Resource::new("", "Event", "events", &[Version::stored("v1", "io.k8s.api.core.v1.Event")])
-    },
+    event::EVENTS,
     Resource {
         short_names: &["limits"],
         ..Resource::new("", "LimitRange", "limitranges", &[Version::stored("v1", "io.k8s.api.core.v1.LimitRange")])
     },
-    Resource {
-        short_names: &["ns"],
-        namespaced: false,
-        verbs: &["create", "delete", "get", "list", "patch", "update", "watch"],
-        subresources: &[Subresource::new("finalize", "Namespace", &["update"]), Subresource::status("Namespace")],
-        strategy: Strategy::WITH_STATUS,
-        ..Resource::new("", "Namespace", "namespaces", &[Version::stored("v1", "io.k8s.api.core.v1.Namespace")])
-    },
+    namespace::NAMESPACES,
     Resource {
         short_names: &["no"],
         namespaced: false,
@@ -116,21 +102,8 @@ pub(crate) const RESOURCES: &[Resource] = &[
             &[Version::stored("v1", "io.k8s.api.core.v1.ResourceQuota")],
         )
     },
-    Resource { ..Resource::new("", "Secret", "secrets", &[Version::stored("v1", "io.k8s.api.core.v1.Secret")]) },
-    Resource {
-        short_names: &["sa"],
-        subresources: &[Subresource {
-            group: "authentication.k8s.io",
-            version: "v1",
-            ..Subresource::new("token", "TokenRequest", &["create"])
-        }],
-        ..Resource::new(
-            "",
-            "ServiceAccount",
-            "serviceaccounts",
-            &[Version::stored("v1", "io.k8s.api.core.v1.ServiceAccount")],
-        )
-    },
+    secret::SECRETS,
+    serviceaccount::SERVICE_ACCOUNTS,
     Resource {
         short_names: &["svc"],
         categories: &["all"],
