@@ -1,5 +1,6 @@
 //! Checks that several kinds share, with upstream's sentences.
 
+use crate::gostruct;
 use crate::quantity::Quantity;
 use crate::read::Read;
 use object::field::{FieldError, Path, Shown};
@@ -53,7 +54,7 @@ pub(crate) fn required_one_of(object: &Value, key: &str, supported: &[&str], pat
     }
 }
 
-/// A part that an update may not change. The message shows structures as Go prints them where `shown` says so.
+/// A part that an update may not change, of a type that errors show plainly.
 pub(crate) fn immutable(new: &Value, old: &Value, key: &str, path: &Path<'_>, out: &mut Errors) {
     let (new, old) = (new.sub(key), old.sub(key));
     if new != old {
@@ -152,14 +153,9 @@ pub(crate) fn label_name(value: &str, path: &Path<'_>, out: &mut Errors) {
     out.extend(names::qualified_name(value).into_iter().map(|why| FieldError::invalid(path, value, why)));
 }
 
-/// A selector as Go prints it (`%#v` is not reproduced by upstream: it prints the value through JSON-like rendering).
+/// Whether a label selector that is a structure selects labels; an absent one selects nothing.
 pub(crate) fn selector_matches(selector: &Value, labels: &Map) -> bool {
-    selector::Labels::from_object(selector).is_ok_and(|s| s.matches(Some(labels)))
-}
-
-/// Whether a label selector selects everything, or nothing is there.
-pub(crate) fn selects_everything(selector: &Value) -> bool {
-    selector.members("matchLabels").is_empty() && selector.list("matchExpressions").is_empty()
+    selector.as_object().is_some() && selector::Labels::from_object(selector).is_ok_and(|s| s.matches(Some(labels)))
 }
 
 /// A map of strings in Go's syntax: `map[string]string{"a":"b"}`.
@@ -189,7 +185,8 @@ pub(crate) fn positive_int_or_percent(value: &Value, path: &Path<'_>, out: &mut 
     match value {
         Value::String(s) if percent(s).is_none() => {
             let text = "a valid percent string must be a numeric string followed by an ending '%'";
-            out.push(FieldError::invalid(path, s.as_str(), names::pattern_text(text, "[0-9]+%", &["1%", "93%"])));
+            let why = names::pattern_text(text, "[0-9]+%", &["1%", "93%"]);
+            out.push(FieldError::invalid(path, Shown::raw(gostruct::int_or_string(value)), why));
         }
         Value::Int(i) if *i < 0 => out.push(FieldError::invalid(path, *i, NOT_NEGATIVE)),
         _ => {}
@@ -201,7 +198,11 @@ pub(crate) fn not_more_than_all(value: &Value, path: &Path<'_>, out: &mut Errors
     if let Some(s) = value.as_str()
         && percent(s).is_some_and(|p| p > 100)
     {
-        out.push(FieldError::invalid(path, s, "must not be greater than 100%"));
+        out.push(FieldError::invalid(
+            path,
+            Shown::raw(gostruct::int_or_string(value)),
+            "must not be greater than 100%",
+        ));
     }
 }
 
@@ -216,5 +217,21 @@ pub(crate) fn quantity_not_negative(value: &Value, path: &Path<'_>, out: &mut Er
         && quantity.sign().is_lt()
     {
         out.push(FieldError::invalid(path, quantity.to_string().as_str(), NOT_NEGATIVE));
+    }
+}
+
+/// The number of an integer or percentage, with Go's reading of a malformed one as 0.
+pub(crate) fn int_or_percent(value: &Value) -> i64 {
+    match value {
+        Value::String(s) => percent(s).unwrap_or(0),
+        value => value.as_int().unwrap_or_default(),
+    }
+}
+
+/// Changes of a label selector, which is shown as Go's structure.
+pub(crate) fn immutable_selector(new: &Value, old: &Value, path: &Path<'_>, out: &mut Errors) {
+    if new.sub("selector") != old.sub("selector") {
+        let shown = gostruct::label_selector(new.sub("selector"));
+        out.push(FieldError::invalid(&path.child("selector"), shown, IMMUTABLE));
     }
 }

@@ -1,7 +1,8 @@
 //! Helpers for the cells of tables.
 
+use crate::read::Read;
 use jiff::Timestamp;
-use object::Value;
+use object::{Map, Value};
 
 /// The row of kinds that show only `Name` and `Age`.
 pub fn name_and_age(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -44,4 +45,49 @@ pub fn human(seconds: i64) -> String {
         _ if hours < 24 * 365 * 8 => two(days / 365, "y", days % 365, "d"),
         _ => format!("{}y", days / 365),
     }
+}
+
+/// The names of a template's containers, `a,b`.
+pub(crate) fn container_names(template: &Value) -> Value {
+    joined(template, "name")
+}
+
+/// The images of a template's containers, `a,b`.
+pub(crate) fn images(template: &Value) -> Value {
+    joined(template, "image")
+}
+
+fn joined(template: &Value, key: &str) -> Value {
+    let names: Vec<&str> = template.sub("spec").list("containers").iter().map(|c| c.text(key)).collect();
+    names.join(",").into()
+}
+
+/// Labels as people write them, `a=b,c=d`; `<none>` where there are none.
+pub(crate) fn labels(labels: &Map) -> String {
+    if labels.is_empty() {
+        return "<none>".to_owned();
+    }
+    let pairs: Vec<String> = labels.iter().map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default())).collect();
+    pairs.join(",")
+}
+
+/// A label selector as people write it, `a=b,c in (d,e)`; `<none>` where it is empty.
+pub(crate) fn selector(selector: &Value) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for (key, value) in selector.members("matchLabels").iter() {
+        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
+    }
+    for expression in selector.list("matchExpressions") {
+        let key = expression.text("key");
+        let mut values = expression.strings("values");
+        values.sort_unstable();
+        let values = values.join(",");
+        parts.push(match expression.text("operator") {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "Exists" => key.to_owned(),
+            _ => format!("!{key}"),
+        });
+    }
+    if parts.is_empty() { "<none>".to_owned() } else { parts.join(",") }
 }

@@ -5,7 +5,7 @@ use crate::resource::Resource;
 mod admissionregistration;
 mod apiextensions;
 mod apiregistration;
-mod apps;
+pub(crate) mod apps;
 mod authentication;
 mod authorization;
 mod autoscaling;

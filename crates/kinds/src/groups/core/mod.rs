@@ -4,6 +4,8 @@ mod binding;
 mod configmap;
 mod event;
 mod namespace;
+mod pod;
+mod replicationcontroller;
 mod secret;
 mod serviceaccount;
 
@@ -58,39 +60,9 @@ pub(crate) const RESOURCES: &[Resource] = &[
             &[Version::stored("v1", "io.k8s.api.core.v1.PersistentVolume")],
         )
     },
-    Resource {
-        short_names: &["po"],
-        categories: &["all"],
-        subresources: &[
-            Subresource::new("attach", "PodAttachOptions", &["create", "get"]),
-            Subresource::new("binding", "Binding", &["create"]),
-            Subresource::new("ephemeralcontainers", "Pod", CHANGE_VERBS),
-            Subresource { group: "policy", version: "v1", ..Subresource::new("eviction", "Eviction", &["create"]) },
-            Subresource::new("exec", "PodExecOptions", &["create", "get"]),
-            Subresource::new("log", "Pod", &["get"]),
-            Subresource::new("portforward", "PodPortForwardOptions", &["create", "get"]),
-            Subresource::new("proxy", "PodProxyOptions", &["create", "delete", "get", "patch", "update"]),
-            Subresource::new("resize", "Pod", CHANGE_VERBS),
-            Subresource::status("Pod"),
-        ],
-        strategy: Strategy::WITH_STATUS,
-        ..Resource::new("", "Pod", "pods", &[Version::stored("v1", "io.k8s.api.core.v1.Pod")])
-    },
-    Resource {
-        ..Resource::new("", "PodTemplate", "podtemplates", &[Version::stored("v1", "io.k8s.api.core.v1.PodTemplate")])
-    },
-    Resource {
-        short_names: &["rc"],
-        categories: &["all"],
-        subresources: &[Subresource::SCALE, Subresource::status("ReplicationController")],
-        strategy: Strategy::WITH_STATUS,
-        ..Resource::new(
-            "",
-            "ReplicationController",
-            "replicationcontrollers",
-            &[Version::stored("v1", "io.k8s.api.core.v1.ReplicationController")],
-        )
-    },
+    pod::PODS,
+    pod::POD_TEMPLATES,
+    replicationcontroller::REPLICATION_CONTROLLERS,
     Resource {
         short_names: &["quota"],
         subresources: &[Subresource::status("ResourceQuota")],

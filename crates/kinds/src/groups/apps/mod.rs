@@ -1,0 +1,20 @@
+//! The resources of the group `apps`.
+
+mod controllerrevision;
+mod daemonset;
+mod deployment;
+mod replicaset;
+mod statefulset;
+mod workload;
+
+use crate::resource::Resource;
+
+pub(crate) use workload::{Workload, mismatch, validate_template as validate_workload_template};
+
+pub(crate) const RESOURCES: &[Resource] = &[
+    controllerrevision::CONTROLLER_REVISIONS,
+    daemonset::DAEMONSETS,
+    deployment::DEPLOYMENTS,
+    replicaset::REPLICASETS,
+    statefulset::STATEFULSETS,
+];

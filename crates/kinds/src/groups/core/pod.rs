@@ -1,0 +1,384 @@
+//! Pods and templates of pods.
+
+use crate::check::{self, Errors};
+use crate::net;
+use crate::pod;
+use crate::read::Read;
+use crate::resource::{
+    CHANGE_VERBS, Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version,
+};
+use crate::table;
+use jiff::Timestamp;
+use object::field::{FieldError, Path};
+use object::{Value, map};
+
+pub(super) const PODS: Resource = Resource {
+    short_names: &["po"],
+    categories: &["all"],
+    subresources: &[
+        Subresource::new("attach", "PodAttachOptions", &["create", "get"]),
+        Subresource::new("binding", "Binding", &["create"]),
+        Subresource::new("ephemeralcontainers", "Pod", CHANGE_VERBS),
+        Subresource { group: "policy", version: "v1", ..Subresource::new("eviction", "Eviction", &["create"]) },
+        Subresource::new("exec", "PodExecOptions", &["create", "get"]),
+        Subresource::new("log", "Pod", &["get"]),
+        Subresource::new("portforward", "PodPortForwardOptions", &["create", "get"]),
+        Subresource::new("proxy", "PodProxyOptions", &["create", "delete", "get", "patch", "update"]),
+        Subresource::new("resize", "Pod", CHANGE_VERBS),
+        Subresource::status("Pod"),
+    ],
+    columns: &[
+        Column::NAME,
+        Column::new("Ready", "string"),
+        Column::new("Status", "string"),
+        Column::new("Restarts", "string"),
+        Column::AGE,
+        Column::wide("IP", "string"),
+        Column::wide("Node", "string"),
+        Column::wide("Nominated Node", "string"),
+        Column::wide("Readiness Gates", "string"),
+    ],
+    cells,
+    selectable: &[
+        SelectableField { name: "spec.nodeName", value: |o| o.sub("spec").text("nodeName").to_owned() },
+        SelectableField { name: "spec.restartPolicy", value: |o| o.sub("spec").text("restartPolicy").to_owned() },
+        SelectableField { name: "spec.schedulerName", value: |o| o.sub("spec").text("schedulerName").to_owned() },
+        SelectableField {
+            name: "spec.serviceAccountName",
+            value: |o| o.sub("spec").text("serviceAccountName").to_owned(),
+        },
+        SelectableField { name: "spec.hostNetwork", value: |o| o.sub("spec").flag("hostNetwork").to_string() },
+        SelectableField { name: "status.phase", value: |o| o.sub("status").text("phase").to_owned() },
+        SelectableField { name: "status.podIP", value: |o| o.sub("status").text("podIP").to_owned() },
+        SelectableField { name: "status.podIPs", value: |o| o.sub("status").text("podIP").to_owned() },
+        SelectableField {
+            name: "status.nominatedNodeName",
+            value: |o| o.sub("status").text("nominatedNodeName").to_owned(),
+        },
+    ],
+    strategy: Strategy {
+        generation: Generation::Counts(&[&["spec"]]),
+        reset: &[&["status"]],
+        reset_status: &[&["spec"], &["metadata", "ownerReferences"], &["metadata", "deletionTimestamp"]],
+        graceful: true,
+        prepare_create,
+        prepare_status,
+        validate,
+        validate_update,
+        validate_status,
+        ..Strategy::PLAIN
+    },
+    ..Resource::new("", "Pod", "pods", &[Version::stored("v1", "io.k8s.api.core.v1.Pod").with_default(default)])
+};
+
+pub(super) const POD_TEMPLATES: Resource = Resource {
+    columns: &[
+        Column::NAME,
+        Column::new("Containers", "string"),
+        Column::new("Images", "string"),
+        Column::new("Pod Labels", "string"),
+    ],
+    cells: |object, _| {
+        let template = object.sub("template");
+        let labels = table::labels(template.sub("metadata").members("labels"));
+        vec![object.name().into(), table::container_names(template), table::images(template), labels.into()]
+    },
+    strategy: Strategy {
+        generation: Generation::Counts(&[&["template"]]),
+        validate: |object| {
+            let mut out = Errors::new();
+            pod::validate_template(object.sub("template"), &Path::ROOT.child("template"), &mut out);
+            out
+        },
+        validate_update: |object, _| {
+            let mut out = Errors::new();
+            pod::validate_template(object.sub("template"), &Path::ROOT.child("template"), &mut out);
+            out
+        },
+        ..Strategy::PLAIN
+    },
+    ..Resource::new(
+        "",
+        "PodTemplate",
+        "podtemplates",
+        &[Version::stored("v1", "io.k8s.api.core.v1.PodTemplate").with_default(|object| {
+            if let Some(template) = object.get_mut("template") {
+                pod::default_template(template);
+            }
+        })],
+    )
+};
+
+/// `serviceAccount` is the old name of `serviceAccountName`, and always the same.
+fn default(object: &mut Value) {
+    if let Some(spec) = object.get_mut("spec").filter(|s| s.as_object().is_some()) {
+        accounts(spec);
+    }
+    addresses(object);
+    pod::default_pod(object);
+}
+
+/// `podIP` is the first of `podIPs`.
+fn addresses(object: &mut Value) {
+    let status = object.sub("status");
+    let ip = status.text("podIP").to_owned();
+    let first = status.list("podIPs").first().map(|ip| ip.text("ip").to_owned());
+    match first {
+        Some(first) if ip.is_empty() => object.set_at(&["status", "podIP"], first.into()),
+        Some(first) if first == ip => {}
+        _ if ip.is_empty() => {}
+        _ => object.set_at(&["status", "podIPs"], vec![map! { "ip" => ip }].into()),
+    }
+}
+
+/// Keeps the two names of the account alike.
+fn accounts(spec: &mut Value) {
+    let name = match spec.text("serviceAccountName") {
+        "" => spec.text("serviceAccount").to_owned(),
+        name => name.to_owned(),
+    };
+    if !name.is_empty() {
+        spec.set_at(&["serviceAccountName"], name.as_str().into());
+        spec.set_at(&["serviceAccount"], name.into());
+    }
+}
+
+fn prepare_create(object: &mut Value, _: &Context<'_>) {
+    if object.sub("spec").int("terminationGracePeriodSeconds") < 0 {
+        object.set_at(&["spec", "terminationGracePeriodSeconds"], Value::Int(1));
+    }
+    let mut status = map! { "phase" => "Pending", "qosClass" => pod::qos_class(object.sub("spec")) };
+    if !object.sub("spec").list("schedulingGates").is_empty() {
+        status.insert(
+            "conditions",
+            vec![map! {
+                "type" => "PodScheduled", "status" => "False", "reason" => "SchedulingGated",
+                "message" => "Scheduling is blocked due to non-empty scheduling gates",
+                "lastProbeTime" => Value::Null, "lastTransitionTime" => Value::Null,
+            }],
+        );
+    }
+    object.set_at(&["status"], status.into());
+}
+
+fn prepare_status(object: &mut Value, old: &Value, _: &Context<'_>) {
+    if object.sub("status").text("qosClass").is_empty() {
+        object.set_at(&["status", "qosClass"], old.sub("status").text("qosClass").into());
+    }
+}
+
+fn validate(object: &Value) -> Errors {
+    let mut out = Errors::new();
+    pod::validate_pod(object, &mut out);
+    if !object.sub("spec").list("ephemeralContainers").is_empty() {
+        let path = Path::ROOT.child("spec");
+        out.push(FieldError::forbidden(&path.child("ephemeralContainers"), "cannot be set on create"));
+    }
+    out
+}
+
+const UPDATES: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
+    `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
+    tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/// The few fields of a pod that may change.
+fn validate_update(new: &Value, old: &Value) -> Errors {
+    let mut out = Errors::new();
+    pod::validate_pod(new, &mut out);
+    let path = Path::ROOT.child("spec");
+    let (spec, before) = (new.sub("spec"), old.sub("spec"));
+    for list in ["containers", "initContainers"] {
+        if spec.list(list).len() != before.list(list).len() {
+            out.push(FieldError::forbidden(&path.child(list), "pod updates may not add or remove containers"));
+            return out;
+        }
+    }
+    let deadline = path.child("activeDeadlineSeconds");
+    match (spec.opt_int("activeDeadlineSeconds"), before.opt_int("activeDeadlineSeconds")) {
+        (None, Some(old)) => {
+            let why = "must not update from a positive integer to nil value";
+            out.push(FieldError::invalid(&deadline, old, why));
+        }
+        (Some(new), Some(old)) if new > old => {
+            out.push(FieldError::invalid(&deadline, new, "must be less than or equal to previous value"));
+        }
+        _ => {}
+    }
+    let kept = before.list("tolerations").iter().all(|t| spec.list("tolerations").contains(t));
+    if !kept {
+        let why = "existing toleration can not be modified except its tolerationSeconds";
+        let seconds_only = before.list("tolerations").iter().all(|old| {
+            spec.list("tolerations")
+                .iter()
+                .any(|new| ["key", "operator", "value", "effect"].iter().all(|k| new.text(k) == old.text(k)))
+        });
+        if !seconds_only {
+            out.push(FieldError::forbidden(&path.child("tolerations"), why));
+        }
+    }
+    let mut same = spec.clone();
+    same.set_at(&["tolerations"], before.sub("tolerations").clone());
+    for key in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
+        match before.get(key) {
+            Some(value) => same.set_at(&[key], value.clone()),
+            None => {
+                same.remove_at(&[key]);
+            }
+        }
+    }
+    for list in ["containers", "initContainers"] {
+        for (container, old) in crate::read::list_mut(&mut same, list).iter_mut().zip(before.list(list)) {
+            container.set_at(&["image"], old.text("image").into());
+        }
+    }
+    let grace = "terminationGracePeriodSeconds";
+    if before.int(grace) < 0 && spec.opt_int(grace) == Some(1) {
+        same.set_at(&[grace], Value::Int(before.int(grace)));
+    }
+    if &same != before {
+        out.push(FieldError::forbidden(&path, UPDATES));
+    }
+    out
+}
+
+fn validate_status(new: &Value, old: &Value) -> Errors {
+    let mut out = Errors::new();
+    let status = Path::ROOT.child("status");
+    let value = new.sub("status");
+    let ips = status.child("podIPs");
+    let list = value.list("podIPs");
+    for (i, ip) in list.iter().enumerate() {
+        net::ip(ip.text("ip"), &ips.index(i), &mut out);
+    }
+    if list.len() > 1 {
+        let families = list.iter().filter_map(|ip| net::parse_ip(ip.text("ip"))).map(|ip| ip.is_ipv4());
+        let v4 = families.clone().filter(|v4| *v4).count();
+        if v4 > 1 || families.count() - v4 > 1 {
+            let why = "may specify no more than one IP for each IP family";
+            out.push(FieldError::invalid(&ips, value.sub("podIPs"), why));
+        }
+    }
+    let nominated = value.text("nominatedNodeName");
+    if !nominated.is_empty() && nominated != old.sub("status").text("nominatedNodeName") {
+        check::name(object::names::dns1123_subdomain, nominated, &status.child("nominatedNodeName"), &mut out);
+    }
+    let class = value.text("qosClass");
+    if class != old.sub("status").text("qosClass") {
+        out.push(FieldError::invalid(&status.child("qosClass"), class, check::IMMUTABLE));
+    }
+    out
+}
+
+/// The row that `kubectl get pods` shows.
+fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
+    let (spec, status) = (object.sub("spec"), object.sub("status"));
+    let mut restarts = 0;
+    let mut ready = 0;
+    let sidecars: Vec<&str> = spec
+        .list("initContainers")
+        .iter()
+        .filter(|c| c.text("restartPolicy") == "Always")
+        .map(|c| c.text("name"))
+        .collect();
+    let total = spec.list("containers").len() + sidecars.len();
+    let mut reason = match status.text("reason") {
+        "" => status.text("phase").to_owned(),
+        reason => reason.to_owned(),
+    };
+    let gated = |c: &Value| c.text("type") == "PodScheduled" && c.text("reason") == "SchedulingGated";
+    if status.list("conditions").iter().any(gated) {
+        reason = "SchedulingGated".to_owned();
+    }
+    let mut initialising = false;
+    for (i, container) in status.list("initContainerStatuses").iter().enumerate() {
+        restarts += container.int("restartCount");
+        let state = container.sub("state");
+        let terminated = state.sub("terminated");
+        let sidecar = sidecars.contains(&container.text("name"));
+        if state.has("terminated") && terminated.int("exitCode") == 0 {
+            continue;
+        }
+        if sidecar && container.flag("started") {
+            ready += usize::from(container.flag("ready"));
+            continue;
+        }
+        reason = if state.has("terminated") {
+            match terminated.text("reason") {
+                "" if terminated.int("signal") != 0 => format!("Init:Signal:{}", terminated.int("signal")),
+                "" => format!("Init:ExitCode:{}", terminated.int("exitCode")),
+                reason => format!("Init:{reason}"),
+            }
+        } else {
+            match state.sub("waiting").text("reason") {
+                "" | "PodInitializing" => format!("Init:{i}/{}", spec.list("initContainers").len()),
+                reason => format!("Init:{reason}"),
+            }
+        };
+        initialising = true;
+        break;
+    }
+    let mut last_restart: Option<&Value> = None;
+    if !initialising {
+        restarts = if sidecars.is_empty() { 0 } else { restarts };
+        let mut running = false;
+        for container in status.list("containerStatuses").iter().rev() {
+            restarts += container.int("restartCount");
+            let ended = container.sub("lastState").sub("terminated").get("finishedAt").filter(|t| !t.is_null());
+            if ended.and_then(Value::as_str) > last_restart.and_then(Value::as_str) {
+                last_restart = ended;
+            }
+            let state = container.sub("state");
+            let (waiting, terminated) = (state.sub("waiting"), state.sub("terminated"));
+            if !waiting.text("reason").is_empty() {
+                reason = waiting.text("reason").to_owned();
+            } else if !terminated.text("reason").is_empty() {
+                reason = terminated.text("reason").to_owned();
+            } else if state.has("terminated") {
+                reason = match terminated.int("signal") {
+                    0 => format!("ExitCode:{}", terminated.int("exitCode")),
+                    signal => format!("Signal:{signal}"),
+                };
+            } else if container.flag("ready") && state.has("running") {
+                running = true;
+                ready += 1;
+            }
+        }
+        if reason == "Completed" && running {
+            let is_ready = |c: &Value| c.text("type") == "Ready" && c.text("status") == "True";
+            reason = if status.list("conditions").iter().any(is_ready) { "Running" } else { "NotReady" }.to_owned();
+        }
+    }
+    if object.sub("metadata").has("deletionTimestamp") {
+        if status.text("reason") == "NodeLost" {
+            reason = "Unknown".to_owned();
+        } else if !matches!(status.text("phase"), "Failed" | "Succeeded") {
+            reason = "Terminating".to_owned();
+        }
+    }
+    let restarts = match last_restart {
+        Some(time) if restarts > 0 => format!("{restarts} ({} ago)", table::since(Some(time), now)),
+        _ => restarts.to_string(),
+    };
+    let none = |s: &str| if s.is_empty() { "<none>".to_owned() } else { s.to_owned() };
+    let ip = status.list("podIPs").first().map_or(status.text("podIP"), |ip| ip.text("ip"));
+    let gates = spec.list("readinessGates");
+    let open = gates
+        .iter()
+        .filter(|g| {
+            let kind = g.text("conditionType");
+            status.list("conditions").iter().any(|c| c.text("type") == kind && c.text("status") == "True")
+        })
+        .count();
+    let gates = if gates.is_empty() { "<none>".to_owned() } else { format!("{open}/{}", gates.len()) };
+    vec![
+        object.name().into(),
+        format!("{ready}/{total}").into(),
+        reason.into(),
+        restarts.into(),
+        table::age(object, now),
+        none(ip).into(),
+        none(spec.text("nodeName")).into(),
+        none(status.text("nominatedNodeName")).into(),
+        gates.into(),
+    ]
+}

@@ -1,0 +1,197 @@
+//! Where pods may run: affinity, tolerations, spread.
+
+use crate::check::{self, Errors};
+use crate::read::Read;
+use object::field::{FieldError, Path};
+use object::{Value, names};
+
+/// `spec.affinity`.
+pub(super) fn affinity(affinity: &Value, path: &Path<'_>, out: &mut Errors) {
+    let node = affinity.sub("nodeAffinity");
+    let at = path.child("nodeAffinity");
+    if node.has("requiredDuringSchedulingIgnoredDuringExecution") {
+        let key = "requiredDuringSchedulingIgnoredDuringExecution";
+        node_selector(node.sub(key), &at.child(key), out);
+    }
+    let key = "preferredDuringSchedulingIgnoredDuringExecution";
+    let preferred = at.child(key);
+    for (i, term) in node.list(key).iter().enumerate() {
+        let here = preferred.index(i);
+        weight(term, &here, out);
+        node_selector_term(term.sub("preference"), &here.child("preference"), out);
+    }
+    for kind in ["podAffinity", "podAntiAffinity"] {
+        let (value, at) = (affinity.sub(kind), path.child(kind));
+        let required = at.child("requiredDuringSchedulingIgnoredDuringExecution");
+        for (i, term) in value.list("requiredDuringSchedulingIgnoredDuringExecution").iter().enumerate() {
+            pod_affinity_term(term, &required.index(i), out);
+        }
+        let preferred = at.child(key);
+        for (i, term) in value.list(key).iter().enumerate() {
+            let here = preferred.index(i);
+            weight(term, &here, out);
+            pod_affinity_term(term.sub("podAffinityTerm"), &here.child("podAffinityTerm"), out);
+        }
+    }
+}
+
+fn weight(term: &Value, path: &Path<'_>, out: &mut Errors) {
+    let weight = term.int("weight");
+    if !(1..=100).contains(&weight) {
+        out.push(FieldError::invalid(&path.child("weight"), weight, "must be in the range 1-100"));
+    }
+}
+
+fn pod_affinity_term(term: &Value, path: &Path<'_>, out: &mut Errors) {
+    if term.has("labelSelector") {
+        check::label_selector(term.sub("labelSelector"), &path.child("labelSelector"), out);
+    }
+    if term.has("namespaceSelector") {
+        check::label_selector(term.sub("namespaceSelector"), &path.child("namespaceSelector"), out);
+    }
+    let namespaces = path.child("namespaces");
+    for (i, namespace) in term.strings("namespaces").into_iter().enumerate() {
+        check::name(names::dns1123_label, namespace, &namespaces.index(i), out);
+    }
+    let key = term.text("topologyKey");
+    if key.is_empty() {
+        out.push(FieldError::required(&path.child("topologyKey"), "can not be empty"));
+    }
+    check::label_name(key, &path.child("topologyKey"), out);
+}
+
+/// A selector of nodes.
+pub(crate) fn node_selector(selector: &Value, path: &Path<'_>, out: &mut Errors) {
+    let terms = path.child("nodeSelectorTerms");
+    if selector.list("nodeSelectorTerms").is_empty() {
+        out.push(FieldError::required(&terms, "must have at least one node selector term"));
+    }
+    for (i, term) in selector.list("nodeSelectorTerms").iter().enumerate() {
+        node_selector_term(term, &terms.index(i), out);
+    }
+}
+
+fn node_selector_term(term: &Value, path: &Path<'_>, out: &mut Errors) {
+    let expressions = path.child("matchExpressions");
+    for (i, requirement) in term.list("matchExpressions").iter().enumerate() {
+        let at = expressions.index(i);
+        let values = requirement.list("values");
+        match requirement.text("operator") {
+            "In" | "NotIn" if values.is_empty() => {
+                let why = "must be specified when `operator` is 'In' or 'NotIn'";
+                out.push(FieldError::required(&at.child("values"), why));
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                out.push(FieldError::forbidden(&at.child("values"), why));
+            }
+            "Gt" | "Lt" if values.len() != 1 => {
+                let why = "must be specified single value when `operator` is 'Lt' or 'Gt'";
+                out.push(FieldError::required(&at.child("values"), why));
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
+            other => out.push(FieldError::invalid(&at.child("operator"), other, "not a valid selector operator")),
+        }
+        check::label_name(requirement.text("key"), &at.child("key"), out);
+    }
+    let fields = path.child("matchFields");
+    for (i, requirement) in term.list("matchFields").iter().enumerate() {
+        let at = fields.index(i);
+        match requirement.text("operator") {
+            "In" | "NotIn" => {
+                if requirement.list("values").len() != 1 {
+                    let why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+                    out.push(FieldError::required(&at.child("values"), why));
+                }
+            }
+            other => out.push(FieldError::invalid(&at.child("operator"), other, "not a valid selector operator")),
+        }
+        let key = requirement.text("key");
+        if key != "metadata.name" {
+            out.push(FieldError::invalid(&at.child("key"), key, "not a valid field selector key"));
+            continue;
+        }
+        let values = at.child("values");
+        for (j, value) in requirement.strings("values").into_iter().enumerate() {
+            check::name(names::dns1123_subdomain, value, &values.index(j), out);
+        }
+    }
+}
+
+/// `spec.tolerations`.
+pub(crate) fn tolerations(list: &[Value], path: &Path<'_>, out: &mut Errors) {
+    for (i, toleration) in list.iter().enumerate() {
+        let at = path.index(i);
+        let (key, value) = (toleration.text("key"), toleration.text("value"));
+        if !key.is_empty() {
+            check::label_name(key, &at.child("key"), out);
+        }
+        if key.is_empty() && toleration.text("operator") != "Exists" {
+            let why = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            out.push(FieldError::invalid(&at.child("operator"), toleration.text("operator"), why));
+        }
+        if toleration.has("tolerationSeconds") && toleration.text("effect") != "NoExecute" {
+            let why = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+            out.push(FieldError::invalid(&at.child("effect"), toleration.text("effect"), why));
+        }
+        match toleration.text("operator") {
+            "Equal" | "" => {
+                let why = names::label_value(value);
+                if !why.is_empty() {
+                    out.push(FieldError::invalid(&at.child("operator"), value, why.join(";")));
+                }
+            }
+            "Exists" if !value.is_empty() => {
+                let why = "value must be empty when `operator` is 'Exists'";
+                out.push(FieldError::invalid(&at.child("operator"), toleration.text("operator"), why));
+            }
+            "Exists" => {}
+            other => out.push(FieldError::not_supported(&at.child("operator"), other, &["Equal", "Exists"])),
+        }
+        if !toleration.text("effect").is_empty() {
+            check::one_of(toleration, "effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"], &at, out);
+        }
+    }
+}
+
+/// `spec.topologySpreadConstraints`.
+pub(super) fn spread(list: &[Value], path: &Path<'_>, out: &mut Errors) {
+    const POSITIVE: &str = "must be greater than zero";
+    for (i, constraint) in list.iter().enumerate() {
+        let at = path.index(i);
+        let skew = constraint.int("maxSkew");
+        if skew <= 0 {
+            out.push(FieldError::invalid(&at.child("maxSkew"), skew, POSITIVE));
+        }
+        let key = constraint.text("topologyKey");
+        if key.is_empty() {
+            out.push(FieldError::required(&at.child("topologyKey"), "can not be empty"));
+        }
+        check::label_name(key, &at.child("topologyKey"), out);
+        check::one_of(constraint, "whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"], &at, out);
+        let pair = |c: &Value| (c.text("topologyKey").to_owned(), c.text("whenUnsatisfiable").to_owned());
+        if list.iter().take(i).any(|earlier| pair(earlier) == pair(constraint)) {
+            let shown = format!("{{{key}, {}}}", constraint.text("whenUnsatisfiable"));
+            out.push(FieldError::duplicate(&at.child("{topologyKey, whenUnsatisfiable}"), shown.as_str()));
+        }
+        if let Some(domains) = constraint.opt_int("minDomains") {
+            let here = at.child("minDomains");
+            if domains <= 0 {
+                out.push(FieldError::invalid(&here, domains, POSITIVE));
+            }
+            if constraint.text("whenUnsatisfiable") != "DoNotSchedule" {
+                let action = constraint.text("whenUnsatisfiable");
+                let why = format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
+                out.push(FieldError::invalid(&here, domains, why));
+            }
+        }
+        for key in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
+            if constraint.has(key) {
+                check::one_of(constraint, key, &["Honor", "Ignore"], &at, out);
+            }
+        }
+        if constraint.has("labelSelector") {
+            check::label_selector(constraint.sub("labelSelector"), &at.child("labelSelector"), out);
+        }
+    }
+}

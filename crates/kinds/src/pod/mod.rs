@@ -1,0 +1,16 @@
+//! What pods and the templates of pods have in common: defaults, checks, resources.
+
+mod affinity;
+mod containers;
+mod defaults;
+mod qos;
+pub(crate) mod resources;
+mod security;
+mod spec;
+mod volumes;
+
+pub(crate) use affinity::{node_selector, tolerations};
+pub(crate) use defaults::{default_claim_spec, default_legacy_sources, default_pod, default_template};
+pub(crate) use qos::qos_class;
+pub(crate) use spec::{validate_pod, validate_template};
+pub(crate) use volumes::{csi_driver_name, one_source};
