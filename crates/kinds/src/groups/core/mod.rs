@@ -11,7 +11,7 @@ mod serviceaccount;
 
 pub(crate) use event::{EVENT_COLUMNS, EVENT_FIELDS, event_cells, validate as validate_event};
 
-use crate::resource::{CHANGE_VERBS, Resource, Strategy, Subresource, Version};
+use crate::resource::{Resource, Strategy, Subresource, Version};
 
 pub(crate) const RESOURCES: &[Resource] = &[
     binding::BINDINGS,
