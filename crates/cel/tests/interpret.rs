@@ -243,10 +243,39 @@ fn constants_that_cannot_be_converted_are_found_when_the_program_is_made() {
     for (source, expected) in [
         ("string(int('abc')) == 'x'", "type conversion error from 'string' to 'int'"),
         ("uint(-1) == 1u", "unsigned integer overflow"),
+        ("int(null) == 1", "no such overload: int(null_type)"),
+        ("string(null) == 'null'", "no such overload: string(null_type)"),
+        ("timestamp(dyn('x')) == timestamp(0)", "type conversion error from 'string' to 'google.protobuf.Timestamp'"),
+        (
+            "duration(string('x')) == duration('1s')",
+            "type conversion error from 'string' to 'google.protobuf.Duration'",
+        ),
         ("string(b'\\xff') == 'x'", "invalid UTF-8 in bytes, cannot convert to string"),
     ] {
         let checked = check(&env(), parse(source, &ParserOptions::default()).unwrap()).unwrap();
-        assert_eq!(Program::new(&checked).unwrap_err().message(), expected);
+        assert_eq!(Program::new(&checked).unwrap_err().message(), expected, "{source}");
+    }
+}
+
+#[test]
+fn literals_of_well_known_messages_are_values_of_the_language() {
+    for (source, expected) in [
+        ("google.protobuf.Int64Value{value: 3} == 3", "true"),
+        ("google.protobuf.BoolValue{}", "false"),
+        ("google.protobuf.Duration{seconds: 1, nanos: 5} == duration('1.000000005s')", "true"),
+        ("google.protobuf.Timestamp{seconds: 60} == timestamp(60)", "true"),
+        ("google.protobuf.Struct{} == {}", "true"),
+        ("google.protobuf.Value{string_value: s} == s", "true"),
+        (
+            "google.protobuf.Int32Value{value: 3000000000}",
+            "range error setting field 'value' of google.protobuf.Int32Value",
+        ),
+        (
+            "google.protobuf.Any{} == 1",
+            "anypb.UnmarshalNew() failed during type conversion: proto: invalid empty type URL",
+        ),
+    ] {
+        assert_eq!(evaluate(source).0, expected, "{source}");
     }
 }
 

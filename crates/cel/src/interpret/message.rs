@@ -7,11 +7,6 @@ use super::eval::Frame;
 use super::plan::{Field, Message};
 use crate::value::{Duration, Error, Map, Octets, Result, Timestamp, Value};
 
-/// Whether `name` is a message that literals can make.
-pub(super) fn is_known(name: &str) -> bool {
-    empty(name).is_some()
-}
-
 /// What a message without fields stands for.
 fn empty(name: &str) -> Option<Value<'static>> {
     Some(match name.strip_prefix("google.protobuf.")? {
@@ -33,8 +28,17 @@ fn empty(name: &str) -> Option<Value<'static>> {
 impl<'a> Frame<'a, '_> {
     /// Evaluates a message literal.
     pub(super) fn message(&mut self, message: &'a Message) -> Result<Value<'a>> {
+        let result = self.fields(message);
+        if !result.as_ref().is_err_and(Error::is_fatal) {
+            self.charge(cost::STRUCT)?;
+        }
+        result
+    }
+
+    fn fields(&mut self, message: &'a Message) -> Result<Value<'a>> {
         let name = &*message.name;
-        let mut result: Value<'a> = empty(name).ok_or_else(|| Error::new(format!("unknown type: {name}")))?;
+        let known = empty(name);
+        let mut result: Value<'a> = known.clone().unwrap_or(Value::Null);
         for Field { name: field, value, optional } in &message.fields {
             let value = match (self.eval(value)?, optional) {
                 (value, false) => value,
@@ -46,10 +50,17 @@ impl<'a> Frame<'a, '_> {
                     )));
                 }
             };
-            result = set(name, result, field, value)?;
+            if known.is_some() {
+                result = set(name, result, field, value)?;
+            }
         }
-        self.charge(cost::STRUCT)?;
-        Ok(result)
+        match known {
+            Some(_) => Ok(result),
+            None if name == "google.protobuf.Any" => {
+                Err(Error::new("anypb.UnmarshalNew() failed during type conversion: proto: invalid empty type URL"))
+            }
+            None => Err(Error::new(format!("unknown type '{name}'"))),
+        }
     }
 }
 

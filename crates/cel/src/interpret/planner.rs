@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::cost::{self, CallCost};
 use super::functions::Functions;
-use super::message::is_known;
 use super::plan::{
     Append, Attribute, Call, Element, Entry, ExternalCall, Field, Fold, Insert, Inserted, Key, ManyCall, Message, Node,
     Qualifier, Quantifier, RegexCall, Root, Slot, Vars,
@@ -321,9 +320,6 @@ impl<'e> Planner<'e> {
             _ => message.type_name.clone(),
         };
         let name = name.strip_prefix('.').map_or_else(|| name.clone(), Arc::from);
-        if !is_known(&name) {
-            return Err(Error::new(format!("unknown type: {name}")));
-        }
         let fields = message.fields.iter().map(|field| {
             Ok(Field { name: field.name.clone(), value: self.nested(&field.value)?, optional: field.optional })
         });
