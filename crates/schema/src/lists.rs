@@ -3,7 +3,7 @@
 use crate::structural::{ListType, Node};
 use compact_str::CompactString;
 use object::field::{FieldError, Path};
-use object::{Map, Value};
+use object::{Map, Value, json};
 use std::collections::HashMap;
 
 /// Finds repeated items in every set and map list in `value`: each once, at its second place.
@@ -58,16 +58,20 @@ fn map(items: &[Value], keys: &[CompactString], path: &Path<'_>, errors: &mut Ve
         let set = keys.iter().filter_map(|k| Some((k.as_str(), members.get(k)?.clone())));
         Some(Value::Object(set.collect::<Map>()))
     };
-    for i in second_places(items.iter().map(|item| key_of(item).map(|key| identity(&key)))) {
+    for i in second_places(items.iter().map(|item| key_of(item).map(|key| json::to_string(&key)))) {
         if let Some(key) = items.get(i).and_then(key_of) {
             errors.push(FieldError::duplicate(&path.index(i), &key));
         }
     }
 }
 
-/// A text that is the same for equal values only; 1 and 1.0 differ.
+/// A text that is the same for equal items of a set only. The scalars 1 and 1.0 differ, as keys and inside of other
+/// items they do not.
 fn identity(value: &Value) -> String {
-    format!("{value:?}")
+    match value {
+        Value::Float(f) => format!("float {f}"),
+        other => json::to_string(other),
+    }
 }
 
 /// The index of the second occurrence of each text that occurs more than once.
@@ -89,7 +93,6 @@ fn second_places(texts: impl Iterator<Item = Option<String>>) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::Structural;
-    use object::json;
 
     #[test]
     fn repetitions_are_told_once_each() {

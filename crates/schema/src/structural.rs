@@ -1,6 +1,7 @@
 //! Structural schemas: a version's `openAPIV3Schema`, compiled.
 
 use crate::format::Format;
+use crate::rules::{self, Compiled, Decls, Expressions};
 use crate::stack;
 use compact_str::CompactString;
 use object::Value;
@@ -90,6 +91,9 @@ pub struct Node {
     preserve_unknown: bool,
     int_or_string: bool,
     embedded: bool,
+    /// The root, or an embedded resource.
+    resource: bool,
+    rules_within: bool,
     additional_any: Option<bool>,
     list_type: Option<ListType>,
     map_type: Option<MapType>,
@@ -104,7 +108,7 @@ pub struct Node {
 pub(crate) enum Fact {
     Default(Box<Value>),
     ListMapKeys(Box<[CompactString]>),
-    Rules(Box<[Rule]>),
+    Rules(Box<RuleSet>),
     Format(Option<Format>, Box<str>),
     Pattern(Box<Pattern>),
     Enum(Box<[Value]>),
@@ -122,6 +126,13 @@ pub(crate) enum Fact {
     AnyOf(Box<[Node]>),
     OneOf(Box<[Node]>),
     Not(Box<Node>),
+}
+
+/// The rules of a node, compiled when they first run.
+#[derive(Debug)]
+pub(crate) struct RuleSet {
+    rules: Box<[Rule]>,
+    compiled: OnceLock<Option<Compiled>>,
 }
 
 /// A regular expression of a schema, compiled when it is first matched.
@@ -241,7 +252,27 @@ impl Node {
 
     /// `x-kubernetes-validations`
     pub fn rules(&self) -> &[Rule] {
-        self.fact(|f| if let Fact::Rules(rules) = f { Some(&**rules) } else { None }).unwrap_or_default()
+        self.fact(|f| if let Fact::Rules(set) = f { Some(&*set.rules) } else { None }).unwrap_or_default()
+    }
+
+    /// The rules as programs, in the same order; none where the node has no CEL type.
+    pub(crate) fn compiled_rules(&self) -> Option<&Compiled> {
+        let set = self.fact(|f| if let Fact::Rules(set) = f { Some(set) } else { None })?;
+        let compile = || {
+            let decls = Decls::new(self);
+            Some(rules::compile(self, decls.get(self)?, &Expressions::All))
+        };
+        set.compiled.get_or_init(compile).as_ref()
+    }
+
+    /// Whether this node or one below it has rules.
+    pub(crate) fn rules_within(&self) -> bool {
+        self.rules_within
+    }
+
+    /// Whether this is the root or an embedded resource, which have `apiVersion`, `kind` and `metadata`.
+    pub(crate) fn is_resource(&self) -> bool {
+        self.resource
     }
 
     /// `default`
@@ -289,21 +320,20 @@ impl Node {
 pub struct Structural {
     root: Node,
     depth: usize,
-    has_rules: bool,
 }
 
 impl Structural {
     /// Compiles an `openAPIV3Schema`. The error names a keyword that has no structural form; texts are upstream's.
     pub fn new(schema: &Value) -> Result<Self, String> {
         let depth = stack::depth(schema);
-        let root = stack::with_room(depth, || compile(schema))?;
-        let has_rules = stack::with_room(depth, || mentions_rules(&root));
-        Ok(Structural { root, depth, has_rules })
+        let mut root = stack::with_room(depth, || compile(schema))?;
+        root.resource = true;
+        Ok(Structural { root, depth })
     }
 
     /// Whether any node has rules.
     pub fn has_rules(&self) -> bool {
-        self.has_rules
+        self.root.rules_within
     }
 
     /// The schema of the object itself.
@@ -315,14 +345,6 @@ impl Structural {
     pub fn depth(&self) -> usize {
         self.depth
     }
-}
-
-fn mentions_rules(node: &Node) -> bool {
-    let mut children = node.properties.iter().map(|(_, node)| node);
-    !node.rules().is_empty()
-        || children.any(mentions_rules)
-        || node.items().is_some_and(mentions_rules)
-        || node.additional_schema().is_some_and(mentions_rules)
 }
 
 /// What has no structural form, in the order in which upstream looks, and whether it counts when it is empty.
@@ -351,6 +373,11 @@ fn compile(schema: &Value) -> Result<Node, String> {
         facts.push(if bound == "maximum" { Fact::Maximum(limit, strict) } else { Fact::Minimum(limit, strict) });
     }
     node.facts = facts.into();
+    node.resource = node.embedded;
+    node.rules_within = !node.rules().is_empty()
+        || node.properties.iter().any(|(_, node)| node.rules_within)
+        || node.items().is_some_and(Node::rules_within)
+        || node.additional_schema().is_some_and(Node::rules_within);
     Ok(node)
 }
 
@@ -408,7 +435,8 @@ fn fact(key: &str, value: &Value) -> Result<Option<Fact>, String> {
         "x-kubernetes-list-map-keys" => Some(Fact::ListMapKeys(strings(value))),
         "required" => Some(Fact::Required(strings(value))),
         "x-kubernetes-validations" => {
-            Some(Fact::Rules(value.as_array().unwrap_or_default().iter().map(Rule::from_value).collect()))
+            let rules = value.as_array().unwrap_or_default().iter().map(Rule::from_value).collect();
+            Some(Fact::Rules(Box::new(RuleSet { rules, compiled: OnceLock::new() })))
         }
         "format" => value.as_str().map(|name| Fact::Format(Format::parse(name), name.into())),
         "pattern" => {

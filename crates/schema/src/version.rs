@@ -1,6 +1,7 @@
 //! One version of a definition, compiled: all that is needed to handle its objects.
 
 use crate::metadata::{self, Malformed};
+use crate::rules::{OBJECT_BUDGET, Run};
 use crate::scale::Scale;
 use crate::structural::Structural;
 use crate::{check, defaulting, embedded, lists, prune, stack};
@@ -177,12 +178,18 @@ impl Version {
     }
 
     fn rules(&self, object: &Value, old: Option<&Value>, mut errors: Vec<FieldError>) -> Outcome {
-        let _ = (object, old);
-        if self.schema.has_rules() && errors.iter().any(blocks_rules) {
+        if !self.schema.has_rules() {
+            return Outcome { errors, warnings: Vec::new() };
+        }
+        if errors.iter().any(blocks_rules) {
             let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
             errors.push(FieldError::invalid(&Path::ROOT, &Value::Null, detail));
+            return Outcome { errors, warnings: Vec::new() };
         }
-        Outcome { errors, warnings: Vec::new() }
+        let mut run = Run::new(OBJECT_BUDGET);
+        run.run(self.schema.root(), object, old, true, &Path::ROOT);
+        errors.extend(run.errors);
+        Outcome { errors, warnings: run.warnings }
     }
 }
 

@@ -135,3 +135,13 @@ const SERVER: [&str; 6] =
 fn definitions_are_judged_as_upstream() {
     replay("crd-schema", &SERVER, 35);
 }
+
+#[test]
+fn rules_compile_as_upstream() {
+    replay("cel-compile", &[], 0);
+}
+
+#[test]
+fn rules_are_priced_as_upstream() {
+    replay("cel-cost", &[], 0);
+}

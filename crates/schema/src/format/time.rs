@@ -27,8 +27,9 @@ pub(super) fn is_date_time(text: &str) -> bool {
         && time.get(6..8).is_some_and(|s| s <= "59")
 }
 
-/// The moment of a date and time, in seconds and nanoseconds since 1970 began (UTC). A missing offset means UTC.
-pub(crate) fn parse_date_time(text: &str) -> Option<(i64, i32)> {
+/// The moment of a date and time, in seconds and nanoseconds since 1970 began (UTC), and its offset from UTC in
+/// seconds. A missing offset means UTC.
+pub(crate) fn parse_date_time(text: &str) -> Option<(i64, u32, i32)> {
     let date = parse_date(text.get(..10)?)?;
     let rest = text.get(10..)?.strip_prefix('T')?;
     let two = |at: usize, most: i64| {
@@ -41,7 +42,7 @@ pub(crate) fn parse_date_time(text: &str) -> Option<(i64, i32)> {
         return None;
     }
     let mut zone = rest.get(8..)?;
-    let mut nanos = 0i32;
+    let mut nanos = 0u32;
     if let Some(fraction) = zone.strip_prefix(['.', ',']) {
         let size = fraction.bytes().take_while(u8::is_ascii_digit).count();
         if size == 0 {
@@ -49,14 +50,14 @@ pub(crate) fn parse_date_time(text: &str) -> Option<(i64, i32)> {
         }
         for at in 0..9 {
             let digit = if at < size { fraction.as_bytes()[at] - b'0' } else { 0 };
-            nanos = nanos * 10 + i32::from(digit);
+            nanos = nanos * 10 + u32::from(digit);
         }
         zone = &fraction[size..];
     }
     let offset = match zone.as_bytes() {
         [] | [b'Z'] => 0,
         [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] if [h1, h2, m1, m2].iter().all(|b| b.is_ascii_digit()) => {
-            let pair = |a: &u8, b: &u8| i64::from(a - b'0') * 10 + i64::from(b - b'0');
+            let pair = |a: &u8, b: &u8| i32::from(a - b'0') * 10 + i32::from(b - b'0');
             let (hours, minutes) = (pair(h1, h2), pair(m1, m2));
             if hours > 24 || minutes > 60 {
                 return None;
@@ -67,7 +68,7 @@ pub(crate) fn parse_date_time(text: &str) -> Option<(i64, i32)> {
         _ => return None,
     };
     let days = date.since(civil::date(1970, 1, 1)).ok()?.get_days();
-    Some((i64::from(days) * 86_400 + hour * 3600 + minute * 60 + second - offset, nanos))
+    Some((i64::from(days) * 86_400 + hour * 3600 + minute * 60 + second - i64::from(offset), nanos, offset))
 }
 
 const UNITS: [(i64, &[&str]); 8] = [

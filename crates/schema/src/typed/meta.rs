@@ -55,7 +55,7 @@ static MANAGED_FIELDS: Struct = Struct {
 pub(super) fn parse_time(text: &str) -> Result<String, String> {
     let parsed = crate::format::parse_date_time(text)
         .filter(|_| !text.ends_with(|c: char| c.is_ascii_digit()) || has_offset(text));
-    let Some((seconds, _)) = parsed else {
+    let Some((seconds, _, _)) = parsed else {
         let layout = go::quote("2006-01-02T15:04:05Z07:00");
         return Err(format!("parsing time {0} as {layout}: cannot parse {0} as \"2006\"", go::quote(text)));
     };

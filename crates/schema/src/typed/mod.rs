@@ -137,7 +137,7 @@ impl<'v> Reader<'v> {
             (Ty::Float, Value::Int(_) | Value::Float(_)) => return Ok(as_written(value)),
             (Ty::Int64, Value::Int(_)) => return Ok(value.clone()),
             (Ty::Int32, Value::Int(i)) if i32::try_from(*i).is_ok() => return Ok(value.clone()),
-            (Ty::Bytes, Value::String(text)) => match check_base64(text) {
+            (Ty::Bytes, Value::String(text)) => match base64_error(text, b"+/") {
                 None => return Ok(value.clone()),
                 Some(at) => {
                     self.save(Failure::Other(format!("illegal base64 data at input byte {at}")));
@@ -339,8 +339,9 @@ fn go_name(ty: &Ty) -> String {
     }
 }
 
-/// Where standard Base64 with padding is broken, as Go counts it. Line breaks do not count.
-fn check_base64(text: &str) -> Option<usize> {
+/// Where Base64 with padding is broken, as Go counts it. Line breaks do not count; `extra` are the characters of the
+/// alphabet beside letters and digits.
+pub(crate) fn base64_error(text: &str, extra: &[u8; 2]) -> Option<usize> {
     let mut in_quantum = 0;
     let mut bytes = text.bytes().enumerate().filter(|(_, b)| !matches!(b, b'\r' | b'\n'));
     while let Some((at, b)) = bytes.next() {
@@ -355,7 +356,7 @@ fn check_base64(text: &str) -> Option<usize> {
                 _ => Some(at),
             };
         }
-        if !(b.is_ascii_alphanumeric() || b == b'+' || b == b'/') {
+        if !(b.is_ascii_alphanumeric() || extra.contains(&b)) {
             return Some(at);
         }
         in_quantum = (in_quantum + 1) % 4;

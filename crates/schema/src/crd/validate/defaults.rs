@@ -129,7 +129,7 @@ impl Walk {
         if !found.is_empty() {
             return self.errors.extend(found);
         }
-        self.values(node, root, &coerced, path);
+        self.values(node, &coerced, path);
     }
 
     fn inside_meta(&mut self, node: &Node, default: &Value, around: &Surroundings<'_>, path: &Path<'_>) {
@@ -145,16 +145,16 @@ impl Walk {
             Some(why) => {
                 self.errors.push(FieldError::invalid(path, default, format!("must result in valid metadata: {why}")));
             }
-            None => self.values(node, false, default, path),
+            None => self.values(node, default, path),
         }
     }
 
     /// The default against keywords, and against rules as if it were created and as if it stayed.
-    fn values(&mut self, node: &Node, root: bool, default: &Value, path: &Path<'_>) {
+    fn values(&mut self, node: &Node, default: &Value, path: &Path<'_>) {
         let found = check::check_default(node, default, path);
         if !found.is_empty() {
             return self.errors.extend(found);
         }
-        self.errors.extend(self.budget.check_default(node, root, default, path));
+        self.errors.extend(self.budget.check_default(node, default, path));
     }
 }

@@ -65,13 +65,22 @@ pub(super) fn validate_schema(
         }
     }
     let mut rules = compiled.as_ref().map(|structure| rules::Rules::new(structure, unchanged, old));
-    let walk = Walk { path: &path, root: true, defaults: None, inside_meta: false, uncorrelatable: None };
+    let walk = Walk {
+        path: &path,
+        root: true,
+        defaults: None,
+        inside_meta: false,
+        uncorrelatable: None,
+        cardinality: Some(1),
+    };
     let mut found = Vec::new();
     let node = compiled.as_ref().map(Structural::root);
     validate(schema, walk, node.zip(rules.as_mut()), &mut found);
     errors.extend(found);
     if let Some(rules) = rules {
-        errors.extend(rules.finish(&path));
+        let (found, costs) = rules.finish(&path);
+        errors.extend(found);
+        let _ = costs;
     }
     if let Some(error) = unstructural.filter(|_| errors.len() == before) {
         errors.push(FieldError::invalid(&path, "", error));
@@ -113,6 +122,7 @@ struct Walk<'w> {
     inside_meta: bool,
     /// The highest list above whose items have no old values.
     uncorrelatable: Option<&'w Path<'w>>,
+    cardinality: rules::Cardinality,
 }
 
 impl<'w> Walk<'w> {
@@ -130,20 +140,20 @@ type Compiled<'n, 'r, 's> = Option<(&'n crate::Node, &'r mut rules::Rules<'s>)>;
 fn validate<'s>(schema: &Value, walk: Walk<'_>, compiled: Compiled<'s, '_, 's>, errors: &mut Vec<FieldError>) {
     // Errors of this schema and of those below it: while there are any its rules are not looked at.
     let before = errors.len();
-    let (node, mut rules) = match compiled {
-        Some((node, rules)) => (Some(node), Some(rules)),
+    let (node, mut compiler) = match compiled {
+        Some((node, compiler)) => (Some(node), Some(compiler)),
         None => (None, None),
     };
     keywords(schema, walk, errors);
-    children(schema, walk, node, rules.as_deref_mut(), errors);
+    children(schema, walk, node, compiler.as_deref_mut(), errors);
     extensions(schema, walk.path, errors);
     list_type(schema, walk.path, errors);
     rules::fields(schema, walk.path, errors);
-    if let (Some(node), Some(rules)) = (node, rules)
+    if let (Some(node), Some(compiler)) = (node, compiler)
         && !node.rules().is_empty()
         && errors.len() == before
     {
-        rules.compile(node, walk.path, walk.uncorrelatable);
+        compiler.compile(node, walk.path, walk.uncorrelatable, walk.cardinality);
     }
 }
 
@@ -190,7 +200,7 @@ fn children<'s>(
     schema: &Value,
     walk: Walk<'_>,
     node: Option<&'s crate::Node>,
-    mut rules: Option<&mut rules::Rules<'s>>,
+    mut compiler: Option<&mut rules::Rules<'s>>,
     errors: &mut Vec<FieldError>,
 ) {
     let path = walk.path;
@@ -200,7 +210,9 @@ fn children<'s>(
         if walk.inside_meta {
             below.defaults = Some("inside additionalProperties applying to object metadata");
         }
-        let compiled = node.and_then(crate::Node::additional_schema).zip(rules.as_deref_mut());
+        let limit = schema.get("maxProperties").and_then(Value::as_int);
+        below.cardinality = rules::cardinality_within(walk.cardinality, limit);
+        let compiled = node.and_then(crate::Node::additional_schema).zip(compiler.as_deref_mut());
         validate(additional, below, compiled, errors);
     }
     let resource = walk.root || flag(schema, "x-kubernetes-embedded-resource");
@@ -215,7 +227,7 @@ fn children<'s>(
                 below.defaults = Some(&reason);
             }
         }
-        let compiled = node.and_then(|node| node.property(name)).zip(rules.as_deref_mut());
+        let compiled = node.and_then(|node| node.property(name)).zip(compiler.as_deref_mut());
         validate(property, below, compiled, errors);
     }
     for key in ["patternProperties", "definitions", "dependencies"] {
@@ -240,9 +252,11 @@ fn children<'s>(
     if text(schema, "x-kubernetes-list-type") != "map" {
         below.uncorrelatable = below.uncorrelatable.or(Some(path));
     }
+    let limit = schema.get("maxItems").and_then(Value::as_int);
+    below.cardinality = rules::cardinality_within(walk.cardinality, limit);
     match schema.get("items") {
         Some(items @ Value::Object(_)) => {
-            let compiled = node.and_then(crate::Node::items).zip(rules);
+            let compiled = node.and_then(crate::Node::items).zip(compiler);
             validate(items, below, compiled, errors);
         }
         Some(Value::Array(items)) => {

@@ -1,8 +1,9 @@
 //! `x-kubernetes-validations`: their fields, and what the compiler says of the expressions.
 
-use super::{list, text};
+use super::{go_form, list, text};
 use crate::json_path;
-use crate::structural::{Node, Structural};
+use crate::rules::{self, CompiledRule, Decls, Expressions, OBJECT_BUDGET, RULE_COST_LIMIT, Run, SCHEMA_COST_LIMIT};
+use crate::structural::{Node, Rule, Structural};
 use object::Value;
 use object::field::{FieldError, Path};
 
@@ -63,42 +64,182 @@ fn field_path(value: &str, structural: Option<&Structural>, path: &Path<'_>, err
     }
 }
 
+/// How often a node can occur in one object, as far as lists and maps around it are bounded.
+pub(super) type Cardinality = Option<u64>;
+
+/// The cardinality of what is in a list or map that has `limit`.
+pub(super) fn cardinality_within(around: Cardinality, limit: Option<i64>) -> Cardinality {
+    let limit = limit.map(|n| u64::try_from(n).unwrap_or(0))?;
+    Some(around?.saturating_mul(limit))
+}
+
+/// What one rule, or message expression, is estimated to cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleCost {
+    /// The field of the definition that holds the expression.
+    pub field: String,
+    /// The expression.
+    pub expression: String,
+    /// The most that one evaluation costs.
+    pub once: u64,
+    /// How often it runs over one object, at most.
+    pub times: u64,
+    /// What counts towards the limits: both multiplied.
+    pub total: u64,
+    /// Whether the number of times is bounded by the schema, and not only by the size of a request.
+    pub bounded: bool,
+}
+
 /// Compiles the rules of one schema and keeps count of their cost.
 pub(super) struct Rules<'s> {
     structural: &'s Structural,
+    decls: Option<Decls>,
+    stored: Expressions,
+    /// The schema is what it was: the cost of single rules does not matter.
+    unchanged: bool,
+    pub(super) costs: Vec<RuleCost>,
+    errors: Vec<FieldError>,
 }
 
 impl<'s> Rules<'s> {
     pub(super) fn new(structural: &'s Structural, unchanged: bool, old: Option<&Value>) -> Self {
-        let _ = (unchanged, old);
-        Rules { structural }
+        let stored = Expressions::of(old);
+        Rules { structural, decls: None, stored, unchanged, costs: Vec::new(), errors: Vec::new() }
     }
 
     /// Compiles the rules of `node`, which stands at `path`.
-    pub(super) fn compile(&mut self, node: &'s Node, path: &Path<'_>, uncorrelatable: Option<&Path<'_>>) {
-        let _ = (node, path, uncorrelatable, self.structural);
+    pub(super) fn compile(
+        &mut self,
+        node: &'s Node,
+        path: &Path<'_>,
+        uncorrelatable: Option<&Path<'_>>,
+        cardinality: Cardinality,
+    ) {
+        let path = path.child("x-kubernetes-validations");
+        let decls = self.decls.get_or_insert_with(|| Decls::new(self.structural.root()));
+        let Some(decl) = decls.get(node) else {
+            let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
+            return self.errors.push(FieldError::internal(&path, detail));
+        };
+        let times = cardinality.unwrap_or_else(|| rules::worst_cardinality(decl));
+        let compiled = rules::compile(node, decl, &self.stored);
+        for (i, (rule, compiled)) in node.rules().iter().zip(&compiled).enumerate() {
+            let path = path.index(i);
+            self.rule(rule, compiled, (times, cardinality.is_some()), uncorrelatable, &path);
+        }
     }
 
-    /// What all rules gave, and the error about the cost of them all.
-    pub(super) fn finish(self, path: &Path<'_>) -> Vec<FieldError> {
-        let _ = path;
-        Vec::new()
+    fn rule(
+        &mut self,
+        rule: &Rule,
+        compiled: &CompiledRule,
+        (times, bounded): (u64, bool),
+        uncorrelatable: Option<&Path<'_>>,
+        path: &Path<'_>,
+    ) {
+        let at = path.child("rule");
+        let cost = RuleCost {
+            field: at.to_string(),
+            expression: rule.rule.to_string(),
+            once: compiled.cost,
+            times,
+            total: compiled.cost.saturating_mul(times),
+            bounded,
+        };
+        self.cost(cost, "estimated rule cost", &at);
+        if let Some(error) = &compiled.error {
+            self.errors.push(FieldError::invalid(&at, go_form::rule(rule), error.as_str()));
+        }
+        let at = path.child("messageExpression");
+        if let Some(error) = &compiled.message_error {
+            self.errors.push(FieldError::invalid(&at, go_form::rule(rule), error.as_str()));
+        } else if compiled.message.is_some() {
+            // A message is made at most once for a failed rule; upstream does not multiply it.
+            let cost = RuleCost {
+                field: at.to_string(),
+                expression: rule.message_expression.to_string(),
+                once: compiled.message_cost,
+                times: 1,
+                total: compiled.message_cost,
+                bounded: true,
+            };
+            self.cost(cost, "estimated messageExpression cost", &at);
+        }
+        if compiled.uses_old {
+            if let Some(list) = uncorrelatable {
+                let detail =
+                    format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {list}");
+                self.errors.push(FieldError::invalid(&path.child("rule"), &*rule.rule, detail));
+            }
+        } else if let Some(set) = rule.optional_old_self {
+            let detail = "may not be set if oldSelf is not used in rule";
+            self.errors.push(FieldError::invalid(&path.child("optionalOldSelf"), set, detail));
+        }
+    }
+
+    fn cost(&mut self, cost: RuleCost, name: &str, path: &Path<'_>) {
+        if cost.total > RULE_COST_LIMIT && !self.unchanged {
+            self.errors.push(FieldError::forbidden(path, exceeds(name, cost.total, RULE_COST_LIMIT)));
+        }
+        self.costs.push(cost);
+    }
+
+    /// What all rules gave, and the errors about the cost of them all.
+    pub(super) fn finish(self, path: &Path<'_>) -> (Vec<FieldError>, Vec<RuleCost>) {
+        let mut errors = self.errors;
+        let total = self.costs.iter().fold(0u64, |sum, cost| sum.saturating_add(cost.total));
+        if total > SCHEMA_COST_LIMIT {
+            let mut dear: Vec<&RuleCost> =
+                self.costs.iter().filter(|cost| cost.total >= SCHEMA_COST_LIMIT / 100).collect();
+            dear.sort_by_key(|cost| std::cmp::Reverse(cost.total));
+            for cost in dear.into_iter().take(4) {
+                let detail =
+                    "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+                errors.push(FieldError::forbidden(&Path::ROOT.child(&cost.field), detail));
+            }
+            let name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+            errors.push(FieldError::forbidden(path, exceeds(name, total, SCHEMA_COST_LIMIT)));
+        }
+        (errors, self.costs)
     }
 }
 
-/// What the rules of defaults may still cost.
-#[derive(Default)]
-pub(super) struct Budget {}
+fn exceeds(name: &str, cost: u64, limit: u64) -> String {
+    let factor = cost as f64 / limit as f64;
+    let factor = if factor > 100.0 {
+        "more than 100x".to_owned()
+    } else if factor < 1.5 {
+        format!("{factor:.6}x")
+    } else {
+        format!("{factor:.1}x")
+    };
+    format!(
+        "{name} exceeds budget by factor of {factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)"
+    )
+}
+
+/// What the rules of defaults may still cost; nothing after a run had to stop.
+pub(super) struct Budget(Option<u64>);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget(Some(OBJECT_BUDGET))
+    }
+}
 
 impl Budget {
-    pub(super) fn check_default(
-        &mut self,
-        node: &Node,
-        root: bool,
-        default: &Value,
-        path: &Path<'_>,
-    ) -> Vec<FieldError> {
-        let _ = (node, root, default, path);
-        Vec::new()
+    /// Runs the rules over a default as if it stayed what it is and, where that gives no errors, as if it were new.
+    pub(super) fn check_default(&mut self, node: &Node, default: &Value, path: &Path<'_>) -> Vec<FieldError> {
+        let Some(budget) = self.0.filter(|_| node.rules_within()) else { return Vec::new() };
+        let mut run = Run::new(budget);
+        let left = run.run(node, default, Some(default), false, path);
+        if !run.errors.is_empty() {
+            self.0 = left;
+            return run.errors;
+        }
+        let mut run = Run::new(budget);
+        let left_when_new = run.run(node, default, None, false, path);
+        self.0 = left.zip(left_when_new).map(|(a, b)| a.min(b));
+        run.errors
     }
 }
