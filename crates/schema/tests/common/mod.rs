@@ -44,7 +44,7 @@ pub fn normalise(value: &Value) -> Value {
 
 fn scrub(value: &Value) -> Value {
     match value {
-        Value::String(s) => Value::from(numbers_out(&uuids_out(&pointers_out(s)))),
+        Value::String(s) => Value::from(numbers_out(&times_out(&uuids_out(&pointers_out(s))))),
         Value::Array(items) => Value::Array(items.iter().map(scrub).collect()),
         Value::Object(members) => {
             let mut out: Map = members.iter().map(|(k, v)| (k, scrub(v))).collect();
@@ -100,6 +100,36 @@ fn uuids_out(text: &str) -> String {
         }
     }
     out
+}
+
+fn times_out(text: &str) -> String {
+    const FORM: &str = "20dd-dd-ddTdd:dd:dd";
+    let fits = |s: &str| s.bytes().zip(FORM.bytes()).all(|(b, f)| if f == b'd' { b.is_ascii_digit() } else { b == f });
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("20") {
+        let (before, found) = rest.split_at(at);
+        out.push_str(before);
+        let whole = found.get(..FORM.len()).filter(|s| fits(s)).and_then(|_| {
+            let after = &found[FORM.len()..];
+            let after = match after.strip_prefix('.') {
+                Some(digits) => digits.trim_start_matches(|c: char| c.is_ascii_digit()),
+                None => after,
+            };
+            after.strip_prefix('Z')
+        });
+        match whole {
+            Some(after) => {
+                out.push_str("<time>");
+                rest = after;
+            }
+            None => {
+                out.push_str("20");
+                rest = &found[2..];
+            }
+        }
+    }
+    out + rest
 }
 
 fn numbers_out(text: &str) -> String {
