@@ -197,6 +197,30 @@ fn the_cost_limit_ends_an_evaluation_whatever_surrounds_it() {
 }
 
 #[test]
+fn values_that_would_be_huge_end_the_evaluation() {
+    // Thirty doublings of a list, of which the price counts none.
+    let doubled = format!("[[s]]{}", ".map(x, [x, x])".repeat(30));
+    for source in [
+        format!("{doubled} == {doubled}"),
+        format!("'%s'.format([{doubled}]) == s"),
+        format!("{doubled}.map(x, {{'k': x}}).map(x, '%s'.format([x])) == l"),
+        "l.map(x, s.replace('', s).replace('', s).replace('', s).replace('', s).replace('', s).replace('', s)) == l"
+            .to_owned(),
+    ] {
+        let error = program(&source).eval(&variables(), Limits::cost(1_000_000)).result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CostLimit, "{error}: {source}");
+    }
+}
+
+#[test]
+fn joining_long_lists_copies_nothing() {
+    let program =
+        program("d.map(x, d + d).all(x, x.size() == 2 * d.size() && x[d.size()] == d[0]) && (d + d)[1999] == 999");
+    let numbers = Value::list((0..1000).map(Value::Int).collect());
+    assert!(matches!(program.eval(&[("d", numbers)], Limits::NONE).result, Ok(Value::Bool(true))));
+}
+
+#[test]
 fn an_interruption_is_asked_for_every_hundred_iterations() {
     let program = program("d.all(x, d.exists(y, y == x))");
     let numbers = Value::list((0..100).map(Value::Int).collect());

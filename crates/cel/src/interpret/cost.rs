@@ -1,7 +1,7 @@
 //! What calls cost when they run: cel-go's run-time tracker and the costs Kubernetes puts on its functions.
 
 use crate::runtime::formats::Format;
-use crate::value::{List, Map, Value};
+use crate::value::Value;
 
 /// The cost of reading a variable or selecting a field.
 pub(super) const SELECT: u64 = 1;
@@ -14,6 +14,9 @@ pub(super) const STRUCT: u64 = 40;
 
 /// Nesting at which deep traversal stops counting.
 const MAX_DEPTH: u32 = 1_000;
+/// Parts at which deep traversal stops counting and any limit is passed. Short texts count nothing, so that the cost
+/// alone would not end a traversal of lists that hold one list many times.
+const MAX_PARTS: u64 = 4_000_000;
 
 /// How the cost of a call follows from its arguments and result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,13 +113,22 @@ impl CallCost {
         }
     }
 
+    /// Whether the cost is known before the call is made.
+    pub(super) fn is_known_before(self) -> bool {
+        self != CallCost::Join
+    }
+
     /// The cost of one call.
     pub(super) fn charge(self, args: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
         let size = |index: usize| args.get(index).map_or(0, Value::cost_size);
         match self {
             CallCost::Fixed(cost) => cost,
             CallCost::Text { index, times } => text_cost(size(index).saturating_mul(u64::from(times))),
-            CallCost::Traversal => args.first().map_or(0, |value| traversal(value, 0)),
+            CallCost::Traversal => {
+                let mut parts = 0;
+                let cost = args.first().map_or(0, |value| traversal(value, 0, &mut parts));
+                if parts > MAX_PARTS { u64::MAX } else { cost }
+            }
             CallCost::Join => text_cost(result.map_or(1, Value::cost_size).saturating_mul(2)),
             CallCost::Regex => regex_cost(size(0), size(1)),
             CallCost::Contains => text_cost(size(0)).saturating_mul(text_cost(size(1))),
@@ -160,22 +172,23 @@ fn regex_cost(text: u64, pattern: u64) -> u64 {
     text_cost(text.saturating_add(1)).saturating_mul(pattern.div_ceil(4))
 }
 
-fn traversal(value: &Value<'_>, depth: u32) -> u64 {
+fn traversal(value: &Value<'_>, depth: u32, parts: &mut u64) -> u64 {
+    *parts += 1;
     match value {
+        _ if *parts > MAX_PARTS => 1,
         Value::String(text) => text.len() as u64 / 10,
         Value::Bytes(octets) => octets.len() as u64 / 10,
-        Value::List(list) if depth < MAX_DEPTH => list_traversal(list, depth + 1),
-        Value::Map(map) if depth < MAX_DEPTH => map_traversal(map, depth + 1),
+        Value::List(list) if depth < MAX_DEPTH => {
+            list.iter().map(|element| element.map_or(1, |element| traversal(&element, depth + 1, parts))).sum()
+        }
+        Value::Map(map) if depth < MAX_DEPTH => map
+            .iter()
+            .map(|(key, value)| {
+                traversal(&key, depth + 1, parts) + value.map_or(1, |value| traversal(&value, depth + 1, parts))
+            })
+            .sum(),
         _ => 1,
     }
-}
-
-fn list_traversal(list: &List<'_>, depth: u32) -> u64 {
-    list.iter().map(|element| element.map_or(1, |element| traversal(&element, depth))).sum()
-}
-
-fn map_traversal(map: &Map<'_>, depth: u32) -> u64 {
-    map.iter().map(|(key, value)| traversal(&key, depth) + value.map_or(1, |value| traversal(&value, depth))).sum()
 }
 
 #[cfg(test)]

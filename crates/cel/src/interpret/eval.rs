@@ -226,6 +226,22 @@ impl<'a, 'r> Frame<'a, 'r> {
         }
     }
 
+    /// Makes a call, unless it is too dear. Upstream looks at the price afterwards; the outcome is the same.
+    fn charged(
+        &mut self,
+        cost: CallCost,
+        args: &[Value<'a>],
+        call: impl FnOnce() -> Result<Value<'a>>,
+    ) -> Result<Value<'a>> {
+        if cost.is_known_before() {
+            self.charge(cost.charge(args, None))?;
+            return call();
+        }
+        let result = call();
+        self.charge(cost.charge(args, result.as_ref().ok()))?;
+        result
+    }
+
     fn unary(&mut self, call: &'a Call<1>) -> Result<Value<'a>> {
         let [arg] = &call.args;
         let args = match self.eval(arg) {
@@ -236,8 +252,7 @@ impl<'a, 'r> Frame<'a, 'r> {
                 return Err(error);
             }
         };
-        let result = (call.function)(&args);
-        self.charge(call.cost.charge(&args, result.as_ref().ok()))?;
+        let result = self.charged(call.cost, &args, || (call.function)(&args));
         result.map_err(|error| error.named(&call.name, &args))
     }
 
@@ -247,8 +262,7 @@ impl<'a, 'r> Frame<'a, 'r> {
             (Ok(a), Ok(b)) => [a, b],
             (a, b) => self.both(a, b, call.cost)?.into(),
         };
-        let result = (call.function)(&args);
-        self.charge(call.cost.charge(&args, result.as_ref().ok()))?;
+        let result = self.charged(call.cost, &args, || (call.function)(&args));
         result.map_err(|error| error.named(&call.name, &args))
     }
 
@@ -263,26 +277,21 @@ impl<'a, 'r> Frame<'a, 'r> {
 
     fn call(&mut self, call: &'a ManyCall) -> Result<Value<'a>> {
         let args = self.arguments(&call.args)?;
-        let result = (call.function)(&args);
-        self.charge(call.cost.charge(&args, result.as_ref().ok()))?;
+        let result = self.charged(call.cost, &args, || (call.function)(&args));
         result.map_err(|error| error.named(&call.name, &args))
     }
 
     fn external(&mut self, call: &'a ExternalCall) -> Result<Value<'a>> {
         let args = self.arguments(&call.args)?;
-        let result = match &call.function {
+        self.charged(call.cost, &args, || match &call.function {
             Some(function) => function.call(&args),
             None => Err(missing(&call.name)),
-        };
-        self.charge(call.cost.charge(&args, result.as_ref().ok()))?;
-        result
+        })
     }
 
     fn regex(&mut self, call: &'a RegexCall) -> Result<Value<'a>> {
         let args = self.arguments(&call.args)?;
-        let result = call.function.apply(&call.pattern, &args);
-        self.charge(call.cost.charge(&args, result.as_ref().ok()))?;
-        result
+        self.charged(call.cost, &args, || call.function.apply(&call.pattern, &args))
     }
 
     /// `or` and `orValue`; what is not needed is not evaluated, and the call costs nothing.

@@ -3,11 +3,15 @@
 
 use super::convert::to_text;
 use super::number::quote;
+use super::strings::MAX_TEXT;
 use crate::value::{Error, List, Map, Result, Value};
 
 const DEFAULT_PRECISION: usize = 6;
 /// Nesting of lists and maps at which formatting gives up.
 const MAX_DEPTH: u32 = 1_000;
+
+/// Stands for the error of a text that grows too long.
+const TOO_LONG: &str = "text too long";
 
 /// `text.format(arguments)`
 pub(crate) fn format<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
@@ -34,7 +38,13 @@ pub(crate) fn format<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         let (clause, tail) =
             Clause::parse(rest).map_err(|why| Error::new(format!("could not parse formatting clause: {why}")))?;
         rest = tail;
-        clause.write(&argument, &mut out).map_err(|why| Error::new(format!("error during formatting: {why}")))?;
+        clause.write(&argument, &mut out).map_err(|why| match &*why {
+            TOO_LONG => Error::cost_limit(),
+            why => Error::new(format!("error during formatting: {why}")),
+        })?;
+        if out.len() > MAX_TEXT {
+            return Err(Error::cost_limit());
+        }
     }
     out.push_str(rest);
     Ok(Value::shared(out))
@@ -259,6 +269,9 @@ fn write_string(argument: &Value<'_>, out: &mut String, depth: u32) -> std::resu
 fn write_literal(value: &Value<'_>, out: &mut String, depth: u32) -> std::result::Result<(), String> {
     if depth > MAX_DEPTH {
         return Err("values are nested too deeply to format".to_owned());
+    }
+    if out.len() > MAX_TEXT {
+        return Err(TOO_LONG.to_owned());
     }
     match value {
         Value::Timestamp(time) => out.push_str(&format!("timestamp({})", quote(&time.to_string()))),

@@ -2,6 +2,10 @@
 
 use crate::value::{Error, List, Result, Text, Value};
 
+/// The longest text a function makes: many times what a request holds. Prices do not count what `replace`, `join` and
+/// `format` make before it is made.
+pub(super) const MAX_TEXT: usize = 16 << 20;
+
 fn index_out_of_range(index: i64) -> Error {
     Error::new(format!("index out of range: {index}"))
 }
@@ -122,6 +126,7 @@ pub(crate) fn join<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             joined.push_str(separator);
         }
         match element? {
+            Value::String(text) if joined.len() + text.len() > MAX_TEXT => return Err(Error::cost_limit()),
             Value::String(text) => joined.push_str(&text),
             _ => return Err(Error::no_such_overload()),
         }
@@ -155,6 +160,14 @@ pub(crate) fn replace<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         _ => return Err(Error::mismatch()),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if new.len() > old.len() {
+        let places = if old.is_empty() { text.len() + 1 } else { text.len() / old.len() };
+        if places.saturating_mul(new.len()) > MAX_TEXT
+            && text.matches(&**old).take(limit).count().saturating_mul(new.len()) > MAX_TEXT
+        {
+            return Err(Error::cost_limit());
+        }
+    }
     Ok(Value::shared(text.replacen(&**old, new, limit)))
 }
 

@@ -7,12 +7,15 @@ use super::{Error, List, Map, Result, Value};
 
 /// Nesting at which comparing gives up: beyond what any request carries, within what the stack holds.
 const MAX_DEPTH: u32 = 2_000;
+/// Parts compared at which comparing gives up. The language's price of `==` does not count the parts of lists within
+/// lists, and a list may hold one list many times: some lines of text make values of billions of parts.
+const MAX_PARTS: u32 = 4_000_000;
 
 impl Value<'_> {
     /// `self == other`: numbers compare across types, values of different types differ, lists and maps compare by
     /// their elements unless the embedding program has rules of its own.
     pub fn equals(&self, other: &Value<'_>) -> Result<bool> {
-        equal(self, other, 0)
+        equal(self, other, &mut Effort { depth: 0, parts: 0 })
     }
 
     /// The order of `self` and `other`, or the error of `<`.
@@ -38,7 +41,31 @@ impl Value<'_> {
     }
 }
 
-fn equal(a: &Value<'_>, b: &Value<'_>, depth: u32) -> Result<bool> {
+/// How much has been compared.
+struct Effort {
+    depth: u32,
+    parts: u32,
+}
+
+impl Effort {
+    /// Compares parts one level deeper.
+    fn within(&mut self, compare: impl FnOnce(&mut Self) -> Result<bool>) -> Result<bool> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Error::new("values are nested too deeply to compare"));
+        }
+        self.depth += 1;
+        let result = compare(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn part(&mut self) -> Result<()> {
+        self.parts += 1;
+        if self.parts > MAX_PARTS { Err(Error::cost_limit()) } else { Ok(()) }
+    }
+}
+
+fn equal(a: &Value<'_>, b: &Value<'_>, effort: &mut Effort) -> Result<bool> {
     Ok(match (a, b) {
         (Value::String(a), Value::String(b)) => **a == **b,
         (Value::Int(a), Value::Int(b)) => a == b,
@@ -59,20 +86,16 @@ fn equal(a: &Value<'_>, b: &Value<'_>, depth: u32) -> Result<bool> {
         (Value::Type(a), Value::Type(b)) => **a == **b,
         (Value::Opaque(a), Value::Opaque(b)) => a.equals(&**b),
         (Value::Optional(a), Value::Optional(b)) => match (a, b) {
-            (Some(a), Some(b)) => equal(a, b, deeper(depth)?)?,
+            (Some(a), Some(b)) => effort.within(|effort| equal(a, b, effort))?,
             (a, b) => a.is_none() && b.is_none(),
         },
-        (Value::List(a), Value::List(b)) => equal_lists(a, b, deeper(depth)?)?,
-        (Value::Map(a), Value::Map(b)) => equal_maps(a, b, deeper(depth)?)?,
+        (Value::List(a), Value::List(b)) => effort.within(|effort| equal_lists(a, b, effort))?,
+        (Value::Map(a), Value::Map(b)) => effort.within(|effort| equal_maps(a, b, effort))?,
         _ => false,
     })
 }
 
-fn deeper(depth: u32) -> Result<u32> {
-    if depth < MAX_DEPTH { Ok(depth + 1) } else { Err(Error::new("values are nested too deeply to compare")) }
-}
-
-fn equal_lists(a: &List<'_>, b: &List<'_>, depth: u32) -> Result<bool> {
+fn equal_lists(a: &List<'_>, b: &List<'_>, effort: &mut Effort) -> Result<bool> {
     if let Some(semantics) = a.semantics() {
         return semantics.equals(a, b);
     }
@@ -80,14 +103,15 @@ fn equal_lists(a: &List<'_>, b: &List<'_>, depth: u32) -> Result<bool> {
         return Ok(false);
     }
     for (a, b) in a.iter().zip(b.iter()) {
-        if !equal(&a?, &b?, depth)? {
+        effort.part()?;
+        if !equal(&a?, &b?, effort)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn equal_maps(a: &Map<'_>, b: &Map<'_>, depth: u32) -> Result<bool> {
+fn equal_maps(a: &Map<'_>, b: &Map<'_>, effort: &mut Effort) -> Result<bool> {
     if let Map::Adapted { adapter, data } = a
         && let Some(answer) = adapter.equals(*data, b)
     {
@@ -98,7 +122,8 @@ fn equal_maps(a: &Map<'_>, b: &Map<'_>, depth: u32) -> Result<bool> {
     }
     for (key, value) in a.iter() {
         let Some(other) = b.find(&key) else { return Ok(false) };
-        if !equal(&value?, &other?, depth)? {
+        effort.part()?;
+        if !equal(&value?, &other?, effort)? {
             return Ok(false);
         }
     }

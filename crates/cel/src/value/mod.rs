@@ -117,12 +117,23 @@ pub enum List<'a> {
     Owned(Arc<Vec<Value<'a>>>),
     /// Elements of the embedding program, read in place.
     Adapted(AdaptedList<'a>),
+    /// One list after another, joined without copying, because the language's price of `+` is that of one step.
+    Joined(Arc<Joined<'a>>),
     /// Elements with rules of their own for equality and `+`; what [`ListSemantics::add`] makes.
     Ruled(Arc<Vec<Value<'a>>>, &'a dyn ListSemantics),
 }
 
 /// A node of the embedding program's data. Adapters downcast it to what they know it is.
 pub type Data = dyn Any + Send + Sync;
+
+/// Two lists seen as one.
+pub struct Joined<'a> {
+    first: List<'a>,
+    second: List<'a>,
+    /// The length of the first.
+    split: usize,
+    len: usize,
+}
 
 /// A list of the embedding program: data, and what interprets it.
 #[derive(Clone, Copy)]
@@ -223,6 +234,7 @@ impl<'a> List<'a> {
         match self {
             List::Owned(elements) | List::Ruled(elements, _) => elements.len(),
             List::Adapted(list) => list.adapter.len(list.data),
+            List::Joined(lists) => lists.len,
         }
     }
 
@@ -239,6 +251,9 @@ impl<'a> List<'a> {
             }
             List::Adapted(list) if index < list.adapter.len(list.data) => list.adapter.get(list.data, index),
             List::Adapted(_) => Err(out_of_bounds(index)),
+            List::Joined(lists) if index < lists.split => lists.first.get(index),
+            List::Joined(lists) if index < lists.len => lists.second.get(index - lists.split),
+            List::Joined(_) => Err(out_of_bounds(index)),
         }
     }
 
@@ -250,7 +265,7 @@ impl<'a> List<'a> {
     /// Rules for `==` and `+` that differ from the language's.
     pub fn semantics(&self) -> Option<&'a dyn ListSemantics> {
         match self {
-            List::Owned(_) => None,
+            List::Owned(_) | List::Joined(_) => None,
             List::Adapted(list) => list.adapter.semantics(),
             List::Ruled(_, semantics) => Some(*semantics),
         }
@@ -261,13 +276,25 @@ impl<'a> List<'a> {
         if let Some(semantics) = self.semantics() {
             return semantics.add(self, other);
         }
-        let mut elements = Vec::with_capacity(self.len() + other.len());
-        for element in self.iter().chain(other.iter()) {
-            elements.push(element?);
+        let (split, len) = (self.len(), self.len() + other.len());
+        if split == 0 || split == len {
+            // What follows a list without rules of its own loses its rules.
+            let kept = if split == 0 { other } else { self };
+            if kept.semantics().is_none() {
+                return Ok(Value::List(kept.clone()));
+            }
         }
+        if len > COPIED_WHEN_JOINED {
+            let joined = Joined { first: self.clone(), second: other.clone(), split, len };
+            return Ok(Value::List(List::Joined(Arc::new(joined))));
+        }
+        let elements = self.iter().chain(other.iter()).collect::<Result<Vec<_>>>()?;
         Ok(Value::List(List::new(elements)))
     }
 }
+
+/// Lists of this many elements and fewer are copied when joined: reading them is then faster.
+const COPIED_WHEN_JOINED: usize = 32;
 
 impl fmt::Debug for List<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
