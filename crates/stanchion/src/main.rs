@@ -1,5 +1,7 @@
 //! The command line of Stanchion.
 
+mod cluster;
+mod ownership;
 mod server;
 
 use clap::{Parser, Subcommand};
@@ -23,12 +25,15 @@ struct Cli {
 enum Command {
     /// Run the API server
     Server(server::Args),
+    /// Show who owns each field of an object, or what an apply would do
+    Ownership(ownership::Args),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Command::Server(args) => server::run(args),
+        Command::Ownership(args) => ownership::run(args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,177 @@
+//! Requests to a cluster, one connection each: what a command line needs.
+
+use super::Kubeconfig;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::TokioIo;
+use object::{Value, json};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
+use rustls::{ClientConfig, RootCertStore};
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// Why a request to a cluster failed, for people.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A cluster.
+pub struct Cluster {
+    config: Kubeconfig,
+    user: Option<String>,
+    tls: Option<Arc<ClientConfig>>,
+    host: String,
+    port: u16,
+    base: String,
+}
+
+/// A resource as discovery tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The group; empty for the core group.
+    pub group: String,
+    /// The version.
+    pub version: String,
+    /// The plural.
+    pub plural: String,
+    /// The kind.
+    pub kind: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+}
+
+impl Found {
+    /// `/api/v1` or `/apis/GROUP/VERSION`.
+    pub fn root(&self) -> String {
+        match self.group.as_str() {
+            "" => format!("/api/{}", self.version),
+            group => format!("/apis/{group}/{}", self.version),
+        }
+    }
+}
+
+impl Cluster {
+    /// The cluster of a kubeconfig, as its user or another one.
+    pub fn new(config: Kubeconfig, user: Option<String>) -> Result<Self, Failure> {
+        let (scheme, rest) = config.server.split_once("://").ok_or("the server's URL has no scheme")?;
+        let (authority, base) = rest.split_once('/').map_or((rest, ""), |(a, b)| (a, b));
+        let port = if scheme == "https" { 443 } else { 80 };
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, text)) if !text.ends_with(']') => (host, text.parse()?),
+            _ => (authority, port),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let base = if base.is_empty() { String::new() } else { format!("/{}", base.trim_end_matches('/')) };
+        let tls = if scheme == "https" { Some(Arc::new(tls(&config)?)) } else { None };
+        Ok(Cluster { config, user, tls, host, port, base })
+    }
+
+    /// The namespace for objects whose namespace nobody gives.
+    pub fn namespace(&self) -> &str {
+        &self.config.namespace
+    }
+
+    /// The JSON at a path. A failure that the server answers is told in its words.
+    pub async fn get(&self, path: &str) -> Result<Value, Failure> {
+        let (code, body) = self.send("GET", path).await?;
+        let value = json::parse(&body).map_err(|e| format!("{path}: {e}"))?;
+        if code >= 400 {
+            let message = value.str_at(&["message"]).unwrap_or("the server refused the request").to_owned();
+            return Err(message.into());
+        }
+        Ok(value)
+    }
+
+    /// Finds a resource by plural, singular, short name or kind, with or without `.GROUP` after it.
+    pub async fn find(&self, name: &str) -> Result<Found, Failure> {
+        let (name, wanted) = name.split_once('.').map_or((name, None), |(n, g)| (n, Some(g)));
+        let lower = name.to_lowercase();
+        let mut roots = vec![("".to_owned(), "v1".to_owned())];
+        let groups = self.get("/apis").await?;
+        for group in groups.get("groups").and_then(Value::as_array).unwrap_or_default() {
+            let name = group.str_at(&["name"]).unwrap_or_default();
+            let version = group.str_at(&["preferredVersion", "version"]).unwrap_or_default();
+            roots.push((name.to_owned(), version.to_owned()));
+        }
+        for (group, version) in roots.into_iter().filter(|(g, _)| wanted.is_none_or(|w| w == g)) {
+            let mut found = Found { group, version, plural: String::new(), kind: String::new(), namespaced: false };
+            let list = self.get(&found.root()).await?;
+            for resource in list.get("resources").and_then(Value::as_array).unwrap_or_default() {
+                let text = |key: &str| resource.str_at(&[key]).unwrap_or_default();
+                let shorts = resource.get("shortNames").and_then(Value::as_array).unwrap_or_default();
+                let named = text("name") == lower
+                    || text("singularName") == lower && !lower.is_empty()
+                    || text("kind").to_lowercase() == lower
+                    || shorts.iter().any(|s| s.as_str() == Some(&lower));
+                if named && !text("name").contains('/') {
+                    found.plural = text("name").to_owned();
+                    found.kind = text("kind").to_owned();
+                    found.namespaced = resource.get("namespaced").and_then(Value::as_bool).unwrap_or(false);
+                    return Ok(found);
+                }
+            }
+        }
+        Err(format!("the server doesn't have a resource type {}", object::go::quote(name)).into())
+    }
+
+    async fn send(&self, method: &str, path: &str) -> Result<(u16, Bytes), Failure> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port))
+            .await
+            .map_err(|e| format!("cannot reach {}: {e}", self.config.server))?;
+        match &self.tls {
+            None => self.exchange(stream, method, path).await,
+            Some(tls) => {
+                let name = ServerName::try_from(self.host.clone())?;
+                let stream = TlsConnector::from(tls.clone())
+                    .connect(name, stream)
+                    .await
+                    .map_err(|e| format!("cannot reach {}: {e}", self.config.server))?;
+                self.exchange(stream, method, path).await
+            }
+        }
+    }
+
+    async fn exchange<S>(&self, stream: S, method: &str, path: &str) -> Result<(u16, Bytes), Failure>
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+    {
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        let mut request = hyper::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base))
+            .header("Host", format!("{}:{}", self.host, self.port))
+            .header("User-Agent", concat!("stanchion/", env!("CARGO_PKG_VERSION")))
+            .header("Accept", "application/json");
+        if !self.config.token.is_empty() {
+            request = request.header("Authorization", format!("Bearer {}", self.config.token));
+        }
+        if let Some(user) = &self.user {
+            request = request.header("Impersonate-User", user);
+        }
+        let response = sender.send_request(request.body(Full::<Bytes>::default())?).await?;
+        let code = response.status().as_u16();
+        Ok((code, response.into_body().collect().await?.to_bytes()))
+    }
+}
+
+fn tls(config: &Kubeconfig) -> Result<ClientConfig, Failure> {
+    if config.insecure {
+        return Err("insecure-skip-tls-verify is not supported: give certificate-authority".into());
+    }
+    if config.authority.is_empty() {
+        return Err("the cluster has no certificate-authority".into());
+    }
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&config.authority) {
+        roots.add(certificate?)?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots);
+    if config.certificate.is_empty() {
+        return Ok(builder.with_no_client_auth());
+    }
+    let chain = CertificateDer::pem_slice_iter(&config.certificate).collect::<Result<Vec<_>, _>>()?;
+    Ok(builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(&config.key)?)?)
+}
