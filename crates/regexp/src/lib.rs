@@ -1,12 +1,39 @@
-//! Regular expressions in Go's RE2 syntax, with Go's error texts, run by `regex-automata`.
+//! Regular expressions in Go's RE2 syntax, with Go's error texts and Go's meaning.
+//!
+//! Kubernetes compiles the patterns of schemas and of CEL's `matches` with Go's `regexp` package. Rust's `regex` crate
+//! reads another dialect: `\d` and `\b` know Unicode, `[a&&b]` is an intersection, `\Q..\E` and `\123` are errors. This
+//! crate parses Go's syntax itself and hands the result to `regex-automata`, so patterns mean here what they mean there,
+//! and a wrong one is refused in the same words:
+//!
+//! ```
+//! use regexp::Regexp;
+//!
+//! let version = Regexp::new(r"^v\d+(?:(alpha|beta)\d+)?$")?;
+//! assert!(version.is_match("v1beta2") && !version.is_match("v١"));
+//!
+//! let error = Regexp::new("a(b").unwrap_err();
+//! assert_eq!(error.to_string(), "error parsing regexp: missing closing ): `a(b`");
+//! # Ok::<(), regexp::Error>(())
+//! ```
+//!
+//! Matching takes time linear in the text; the size of a compiled pattern is limited. Names of Unicode categories and
+//! scripts are those of Go 1.24.
 
+mod class;
+mod parse;
+mod tree;
+
+use regex_automata::meta;
 use std::fmt;
 
-/// A compiled regular expression.
+/// The most memory a compiled pattern may take, in bytes.
+const MAX_PROGRAM: usize = 32 << 20;
+
+/// A compiled regular expression. Cheap to clone and free to share between threads.
 #[derive(Clone, Debug)]
 pub struct Regexp {
     pattern: String,
-    program: regex_automata::meta::Regex,
+    program: meta::Regex,
 }
 
 /// Why a pattern is refused. Prints as Go does: ``error parsing regexp: missing closing ): `(a` ``.
@@ -21,11 +48,29 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl Error {
+    fn new(what: &str, part: &str) -> Self {
+        Error(format!("error parsing regexp: {what}: `{part}`"))
+    }
+}
+
 impl Regexp {
     /// Compiles `pattern`, written in Go's syntax.
+    ///
+    /// # Errors
+    ///
+    /// Those of Go's `regexp.Compile`. A pattern whose program would take more than 32 MiB, some of which Go takes, is
+    /// `expression too large`.
     pub fn new(pattern: &str) -> Result<Self, Error> {
-        let program = regex_automata::meta::Regex::new(pattern)
-            .map_err(|e| Error(format!("error parsing regexp: {e}: `{pattern}`")))?;
+        let hir = parse::parse(pattern).map_err(|(what, part)| Error::new(what, &part))?;
+        let config = meta::Config::new().nfa_size_limit(Some(MAX_PROGRAM)).which_captures(
+            // Only the place of the whole match is ever asked for.
+            regex_automata::nfa::thompson::WhichCaptures::Implicit,
+        );
+        let program = meta::Builder::new()
+            .configure(config)
+            .build_from_hir(&hir)
+            .map_err(|_| Error::new("expression too large", pattern))?;
         Ok(Regexp { pattern: pattern.to_owned(), program })
     }
 
