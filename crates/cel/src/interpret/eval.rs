@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cost::{self, CallCost};
+use super::patterns::Patterns;
 use super::plan::{Append, Call, Element, Entry, ExternalCall, Insert, Inserted, ManyCall, Node, RegexCall, Slot};
 use super::{Activation, Limits};
 use crate::runtime::missing;
@@ -16,6 +17,7 @@ pub(super) struct Frame<'a, 'r> {
     limits: Limits<'r>,
     cost: u64,
     pub(super) iterations: u32,
+    patterns: Patterns,
 }
 
 /// What is known of a variable.
@@ -47,7 +49,7 @@ impl<'a, 'r> Frame<'a, 'r> {
         limits: Limits<'r>,
     ) -> Self {
         let slots = std::iter::repeat_with(|| State::Unknown).take(slots).collect();
-        Frame { slots, variables, activation, limits, cost: 0, iterations: 0 }
+        Frame { slots, variables, activation, limits, cost: 0, iterations: 0, patterns: Patterns::default() }
     }
 
     /// The cost so far.
@@ -193,8 +195,8 @@ impl<'a, 'r> Frame<'a, 'r> {
             self.charge(cost)?;
             return Ok(Value::Bool(result? == equals));
         }
-        let (a, b) = match (self.eval(a), self.eval(b)) {
-            (Ok(a), Ok(b)) => (a, b),
+        let [a, b] = match (self.eval(a), self.eval(b)) {
+            (Ok(a), Ok(b)) => [a, b],
             (a, b) => self.both(a, b, CallCost::Fixed(1))?,
         };
         self.charge(cost::equality(&a, &b, equals))?;
@@ -203,15 +205,15 @@ impl<'a, 'r> Frame<'a, 'r> {
 
     /// Both operands are evaluated before the error of the first is looked at, and the call is charged for.
     #[cold]
-    fn both(&mut self, a: Result<Value<'a>>, b: Result<Value<'a>>, cost: CallCost) -> Result<(Value<'a>, Value<'a>)> {
+    fn both(&mut self, a: Result<Value<'a>>, b: Result<Value<'a>>, cost: CallCost) -> Result<[Value<'a>; 2]> {
         match (a, b) {
-            (Ok(a), Ok(b)) => Ok((a, b)),
+            (Ok(a), Ok(b)) => Ok([a, b]),
             (Err(error), _) | (_, Err(error)) if error.is_fatal() => Err(error),
             (a, b) => {
                 let operands =
                     [a.as_ref().map_or(Value::Null, Value::clone), b.as_ref().map_or(Value::Null, Value::clone)];
                 self.charge(cost.charge(&operands, None))?;
-                Ok((a?, b?))
+                Ok([a?, b?])
             }
         }
     }
@@ -260,7 +262,7 @@ impl<'a, 'r> Frame<'a, 'r> {
         let [a, b] = &call.args;
         let args = match (self.eval(a), self.eval(b)) {
             (Ok(a), Ok(b)) => [a, b],
-            (a, b) => self.both(a, b, call.cost)?.into(),
+            (a, b) => self.both(a, b, call.cost)?,
         };
         let result = self.charged(call.cost, &args, || (call.function)(&args));
         result.map_err(|error| error.named(&call.name, &args))
@@ -290,8 +292,23 @@ impl<'a, 'r> Frame<'a, 'r> {
     }
 
     fn regex(&mut self, call: &'a RegexCall) -> Result<Value<'a>> {
-        let args = self.arguments(&call.args)?;
-        self.charged(call.cost, &args, || call.function.apply(&call.pattern, &args))
+        if let Some(pattern) = &call.pattern {
+            let args = self.arguments(&call.args)?;
+            return self.charged(call.cost, &args, || call.function.apply(pattern, &args));
+        }
+        let args = match &*call.args {
+            [text, pattern] => match (self.eval(text), self.eval(pattern)) {
+                (Ok(text), Ok(pattern)) => vec![text, pattern],
+                (text, pattern) => self.both(text, pattern, call.cost)?.into(),
+            },
+            args => self.arguments(args)?,
+        };
+        self.charge(call.cost.charge(&args, None))?;
+        let [Value::String(_), Value::String(pattern), ..] = &*args else {
+            return Err(call.function.mismatch().named(&call.name, &args));
+        };
+        let pattern = self.patterns.compiled(call.function, pattern)?;
+        call.function.apply(pattern, &args)
     }
 
     /// `or` and `orValue`; what is not needed is not evaluated, and the call costs nothing.

@@ -30,6 +30,7 @@ mod eval;
 mod fold;
 mod functions;
 mod message;
+mod patterns;
 mod plan;
 mod planner;
 

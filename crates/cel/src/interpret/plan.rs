@@ -46,7 +46,7 @@ pub(super) enum Node {
     Call(Box<ManyCall>),
     /// A call of a function of the embedding program.
     External(Box<ExternalCall>),
-    /// A call that takes a constant pattern.
+    /// A call that takes a pattern.
     Regex(Box<RegexCall>),
     /// A search in a constant list of scalars.
     InSet(Box<(Node, MapBuilder<'static>)>),
@@ -137,11 +137,13 @@ pub(super) struct ExternalCall {
     pub(super) args: Box<[Node]>,
 }
 
-/// A call that takes a constant pattern.
+/// A call that takes a pattern.
 #[derive(Debug)]
 pub(super) struct RegexCall {
+    pub(super) name: Arc<str>,
     pub(super) function: RegexFunction,
-    pub(super) pattern: Regexp,
+    /// The pattern compiled, if it is constant.
+    pub(super) pattern: Option<Regexp>,
     pub(super) cost: CallCost,
     pub(super) args: Box<[Node]>,
 }

@@ -194,6 +194,15 @@ impl<'e> Planner<'e> {
             _ => None,
         };
         let call_cost = CallCost::of(name, overload);
+        if let Some(function) = RegexFunction::named(name) {
+            // The planner reports what the pattern's compiler says, without the words of the function.
+            let pattern = match args.get(1) {
+                Some(Node::Constant(Value::String(pattern))) => Some(RegexFunction::Matches.compile(pattern)?),
+                _ => None,
+            };
+            let (name, args) = (Arc::from(name), args.into());
+            return Ok(Node::Regex(Box::new(RegexCall { name, function, pattern, cost: call_cost, args })));
+        }
         let function = overload.and_then(lookup_overload).or_else(|| lookup(name));
         let Some(function) = function else {
             return Ok(Node::External(Box::new(ExternalCall {
@@ -221,22 +230,6 @@ impl<'e> Planner<'e> {
                 }
                 None => {}
             }
-        }
-        let regex = match name {
-            "matches" => Some(RegexFunction::Matches),
-            "find" => Some(RegexFunction::Find),
-            "findAll" => Some(RegexFunction::FindAll),
-            _ => None,
-        };
-        if let (Some(regex), Some(Node::Constant(Value::String(pattern)))) = (regex, args.get(1)) {
-            // The planner reports what the pattern's compiler says, without the words of the function.
-            let pattern = RegexFunction::Matches.compile(pattern)?;
-            return Ok(Node::Regex(Box::new(RegexCall {
-                function: regex,
-                pattern,
-                cost: call_cost,
-                args: args.into(),
-            })));
         }
         let (name, cost) = (Arc::from(name), call_cost);
         let args = match <[Node; 1]>::try_from(args) {

@@ -22,7 +22,7 @@ use crate::value::{Error, Result, Value};
 /// An implementation: the receiver first, then the arguments.
 pub(crate) type Function = for<'a> fn(&[Value<'a>]) -> Result<Value<'a>>;
 
-/// The implementation of a function.
+/// The implementation of a function; those of patterns are [`regex::RegexFunction`]s.
 pub(crate) fn lookup(name: &str) -> Option<Function> {
     operator(name)
         .or_else(|| standard(name))
@@ -55,7 +55,6 @@ fn standard(name: &str) -> Option<Function> {
         "contains" => strings::contains,
         "startsWith" => strings::starts_with,
         "endsWith" => strings::ends_with,
-        "matches" => regex::matches,
         "bool" => convert::bool,
         "bytes" => convert::bytes,
         "double" => convert::double,
@@ -144,8 +143,6 @@ fn kubernetes(name: &str) -> Option<Function> {
         "sum" => lists::sum_int,
         "min" => lists::min,
         "max" => lists::max,
-        "find" => regex::find,
-        "findAll" => regex::find_all,
         "quantity" => quantity::quantity,
         "isQuantity" => quantity::is_quantity,
         "isInteger" => quantity::is_integer,

@@ -1,4 +1,5 @@
-//! `matches`, `find` and `findAll`, with the pattern compiled when the program is made or at each call.
+//! `text.matches(pattern)`, `text.find(pattern)` and `text.findAll(pattern[, limit])`. The interpreter has the pattern
+//! compiled: when the program is made, or when it is first used.
 
 use regexp::Regexp;
 
@@ -13,6 +14,16 @@ pub(crate) enum RegexFunction {
 }
 
 impl RegexFunction {
+    /// The function of a name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "matches" => RegexFunction::Matches,
+            "find" => RegexFunction::Find,
+            "findAll" => RegexFunction::FindAll,
+            _ => return None,
+        })
+    }
+
     /// Compiles `pattern`, with the error text the function gives.
     pub(crate) fn compile(self, pattern: &str) -> Result<Regexp> {
         Regexp::new(pattern).map_err(|error| match self {
@@ -38,12 +49,9 @@ impl RegexFunction {
         })
     }
 
-    fn call<'a>(self, args: &[Value<'a>]) -> Result<Value<'a>> {
-        match args {
-            [Value::String(_), Value::String(pattern), ..] => self.apply(&self.compile(pattern)?, args),
-            _ if self == RegexFunction::Matches => Err(Error::no_such_overload()),
-            _ => Err(Error::mismatch()),
-        }
+    /// The error of values the function does not take.
+    pub(crate) fn mismatch(self) -> Error {
+        if self == RegexFunction::Matches { Error::no_such_overload() } else { Error::mismatch() }
     }
 }
 
@@ -54,21 +62,6 @@ fn part<'a>(text: &Text<'a>, range: std::ops::Range<usize>) -> Value<'a> {
     }
 }
 
-/// `text.matches(pattern)`
-pub(crate) fn matches<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    RegexFunction::Matches.call(args)
-}
-
-/// `text.find(pattern)`
-pub(crate) fn find<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    RegexFunction::Find.call(args)
-}
-
-/// `text.findAll(pattern[, limit])`
-pub(crate) fn find_all<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    RegexFunction::FindAll.call(args)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,7 +70,8 @@ mod tests {
     fn limits_of_find_all_count_from_zero_and_negative_is_none() {
         for (limit, count) in [(-1, 2), (0, 0), (1, 1), (9, 2)] {
             let args = [Value::borrowed("a1b22"), Value::borrowed("[0-9]+"), Value::Int(limit)];
-            let found = find_all(&args);
+            let found =
+                RegexFunction::FindAll.compile("[0-9]+").and_then(|re| RegexFunction::FindAll.apply(&re, &args));
             assert!(matches!(found, Ok(Value::List(list)) if list.len() == count), "{limit}");
         }
     }
