@@ -30,8 +30,8 @@ pub struct Attributes<'a> {
 /// What an authoriser says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Yes.
-    Allow,
+    /// Yes; why may be empty.
+    Allow(String),
     /// Not that it knows of; the reason may be empty.
     Deny(String),
 }
@@ -48,6 +48,6 @@ pub struct AlwaysAllow;
 
 impl Authorizer for AlwaysAllow {
     fn authorize<'a>(&'a self, _: Attributes<'a>) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
-        Box::pin(std::future::ready(Decision::Allow))
+        Box::pin(std::future::ready(Decision::Allow(String::new())))
     }
 }

@@ -16,6 +16,7 @@ pub mod health;
 pub mod http;
 pub mod metrics;
 pub mod openapi;
+pub mod rbac;
 pub mod request;
 mod server;
 pub mod strategy;

@@ -106,7 +106,7 @@ impl Server {
             path: &info.path,
         };
         match self.options.authorizer.authorize(attributes).await {
-            Decision::Allow => Ok(()),
+            Decision::Allow(_) => Ok(()),
             Decision::Deny(reason) => Err(forbidden(&attributes, info.is_resource, &reason).into()),
         }
     }
