@@ -50,5 +50,6 @@ pub mod quantity;
 mod runtime;
 pub mod source;
 pub mod types;
+pub mod unparse;
 mod validators;
 pub mod value;

@@ -39,7 +39,7 @@ const MAX_CODE_POINTS: usize = 100_000;
 #[derive(Clone, Debug, Default)]
 pub struct ParserOptions {
     /// Keep the macro calls as they were written in [`SourceInfo::macro_calls`](crate::ast::SourceInfo::macro_calls), for
-    /// printing. Costs a copy of each macro's arguments.
+    /// [`unparse`](crate::unparse::unparse). Costs a copy of each macro's arguments.
     pub keep_macro_calls: bool,
 }
 
@@ -68,4 +68,10 @@ pub fn parse(source: &str, options: &ParserOptions) -> Result<Ast, Issues> {
         Ok(ast) => Ok(ast),
         Err(fast::GiveUp) => Err(recover::explain(&text)),
     }
+}
+
+/// Whether the word is no identifier or may not name a variable.
+#[cfg(test)]
+pub(crate) fn is_word(word: &str) -> bool {
+    names::is_reserved(word)
 }
