@@ -3,9 +3,11 @@
 use cel::check::check;
 use cel::env::{Env, VariableDecl};
 use cel::estimate::{SizeEstimate, SizeEstimator, Step, estimate, explain};
+use cel::interpret::{Functions, Limits, Program};
 use cel::library::ExpressionSet;
 use cel::parse::{ParserOptions, parse};
 use cel::types::Type;
+use cel::value::{ErrorKind, Map, Value};
 use proptest::prelude::*;
 
 /// A size that differs by the last step.
@@ -82,6 +84,49 @@ proptest! {
                 prop_assert_eq!(explained, cost);
                 prop_assert!(!nodes.is_empty());
             }
+        }
+    }
+}
+
+/// Values of the variables.
+fn variables() -> [(&'static str, Value<'static>); 4] {
+    let list = || Value::list(vec![Value::borrowed("ab"), Value::borrowed("b")]);
+    let fields = [(Value::borrowed("p"), Value::borrowed("ab")), (Value::borrowed("q"), list())];
+    [
+        ("self", Value::Map(Map::new(fields))),
+        ("x", Value::Int(1)),
+        ("l", list()),
+        ("m", Value::Map(Map::new([(Value::borrowed("ab"), list())]))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_the_checker_found_out_does_not_change_the_result(text in expression()) {
+        let env = Env::kubernetes(ExpressionSet::Stored).with_variables([
+            VariableDecl::new("self", Type::Dyn),
+            VariableDecl::new("x", Type::Dyn),
+            VariableDecl::new("l", Type::list(Type::String)),
+            VariableDecl::new("m", Type::map(Type::String, Type::list(Type::String))),
+        ]);
+        let Ok(ast) = parse(&text, &ParserOptions::default()) else { return Ok(()) };
+        let Ok(checked) = check(&env, ast.clone()) else { return Ok(()) };
+        let functions = Functions::new();
+        let programs = (Program::new(&checked), Program::unchecked(&ast, &functions));
+        let (Ok(planned), Ok(parsed)) = programs else {
+            prop_assert!(programs.0.is_err(), "{text} can be planned only once checked");
+            return Ok(());
+        };
+        let limits = Limits::cost(50_000);
+        let result = planned.eval(&variables(), limits).result;
+        let other = parsed.eval(&variables(), limits).result;
+        match (result, other) {
+            (Ok(a), Ok(b)) => prop_assert!(a.equals(&b) != Ok(false) || format!("{a:?}") == format!("{b:?}"), "{text}: {a:?}, {b:?}"),
+            (Err(a), Err(b)) if a.kind() == b.kind() => prop_assert_eq!(a.message(), b.message(), "{}", text),
+            // Costs differ.
+            (Err(error), _) | (_, Err(error)) => prop_assert!(error.kind() == ErrorKind::CostLimit, "{text}: {error}"),
         }
     }
 }
