@@ -1,5 +1,6 @@
 //! The command line of Stanchion.
 
+mod check;
 mod cluster;
 mod ownership;
 mod server;
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Run the API server
     Server(server::Args),
+    /// Say what the API server would say of CRDs and objects, offline
+    Check(check::Args),
     /// Show who owns each field of an object, or what an apply would do
     Ownership(ownership::Args),
 }
@@ -32,11 +35,12 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
-        Command::Server(args) => server::run(args),
-        Command::Ownership(args) => ownership::run(args),
+        Command::Server(args) => server::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Check(args) => check::run(args),
+        Command::Ownership(args) => ownership::run(args).map(|()| ExitCode::SUCCESS),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("stanchion: {error}");
             ExitCode::FAILURE

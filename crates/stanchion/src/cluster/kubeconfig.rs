@@ -106,7 +106,7 @@ mod tests {
 current-context: a
 contexts:
 - {name: a, context: {cluster: c, user: u}}
-- {name: b, context: {cluster: c, user: u, namespace: n}}
+- {name: b, context: {cluster: c, user: u, namespace: other}}
 - {name: broken, context: {cluster: absent}}
 clusters:
 - {name: c, cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: aGk=}}
@@ -126,7 +126,7 @@ users:
             ("https://127.0.0.1:1", "t", "default")
         );
         assert_eq!(a.authority, b"hi");
-        assert_eq!(read(Some("b")).unwrap().namespace, "n");
+        assert_eq!(read(Some("b")).unwrap().namespace, "other");
     }
 
     #[test]
