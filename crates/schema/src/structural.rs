@@ -260,7 +260,7 @@ impl Node {
         let set = self.fact(|f| if let Fact::Rules(set) = f { Some(set) } else { None })?;
         let compile = || {
             let decls = Decls::new(self);
-            Some(rules::compile(self, decls.get(self)?, &Expressions::All))
+            Some(rules::compile(self, decls.get(self)?, &Expressions::All, None))
         };
         set.compiled.get_or_init(compile).as_ref()
     }

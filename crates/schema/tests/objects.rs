@@ -1,5 +1,8 @@
 //! Replays recorded requests about custom objects without a server.
 
+#![allow(clippy::unwrap_used, reason = "a replay that cannot read its cases has failed")]
+#![allow(dead_code, reason = "each replay uses a part of what they share")]
+
 mod common;
 
 use common::{cases, difference, invalid, merge, normalise};
@@ -339,5 +342,5 @@ fn unchanged_errors_are_let_pass_as_upstream() {
 
 #[test]
 fn rules_run_as_upstream() {
-    replay("cel-eval", 5);
+    replay("cel-eval", 4);
 }

@@ -3,7 +3,7 @@
 mod correlate;
 mod numbers;
 
-pub(crate) use correlate::{Correlated, Pair};
+pub(crate) use correlate::Pair;
 
 use crate::format::Format;
 use crate::structural::{Additional, Fact, Node, Pattern, Type};

@@ -18,7 +18,8 @@ pub(super) fn is_json_integer(f: f64) -> bool {
 
 /// Go's `int64(f)` on amd64: what is out of range becomes the least integer.
 fn to_int(f: f64) -> i64 {
-    if f >= -9_223_372_036_854_775_808.0 && f < 9_223_372_036_854_775_808.0 { f as i64 } else { i64::MIN }
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&f) { f as i64 } else { i64::MIN }
 }
 
 fn as_float(value: &Value) -> f64 {

@@ -1,10 +1,17 @@
 //! CustomResourceDefinitions: reading, preparing and checking them.
 
+mod accept;
+mod condition;
 mod prepare;
 mod validate;
 
+pub use accept::{Acceptance, accept_names, established};
+pub use condition::{Condition, condition, remove_condition, set_condition};
 pub use prepare::{default, prepare_create, prepare_status_update, prepare_update};
-pub use validate::{Approval, approval_state, is_protected, validate, validate_status_update, validate_update};
+pub use validate::{
+    Approval, RuleCost, SchemaCost, approval_state, is_protected, rule_costs, validate, validate_status_update,
+    validate_update,
+};
 
 use crate::{stack, typed};
 use object::Value;
@@ -25,10 +32,4 @@ pub struct Decoded {
 pub fn decode(body: &Value) -> Result<Decoded, String> {
     let decoded = stack::with_room(stack::depth(body), || typed::decode(body, &typed::DEFINITION))?;
     Ok(Decoded { definition: decoded.value, unknown: decoded.unknown })
-}
-
-/// The condition of a type, among those of a definition's status.
-pub fn condition<'d>(definition: &'d Value, kind: &str) -> Option<&'d Value> {
-    let conditions = definition.at(&["status", "conditions"])?.as_array()?;
-    conditions.iter().find(|condition| condition.str_at(&["type"]) == Some(kind))
 }

@@ -48,7 +48,6 @@ pub(super) fn adapt<'a>(node: &'a Node, value: &'a Value) -> Result<Cel<'a>> {
         (Some(Type::Number), Value::Float(f)) => Ok(Cel::Double(*f)),
         (Some(Type::Number), _) => wrong("float"),
         (Some(Type::Integer), Value::Int(i)) => Ok(Cel::Int(*i)),
-        (Some(Type::Integer), Value::Float(f)) if f.trunc() == *f && f.abs() < 9.2e18 => Ok(Cel::Int(*f as i64)),
         (Some(Type::Integer), _) => wrong("int"),
         (Some(Type::Boolean), Value::Bool(b)) => Ok(Cel::Bool(*b)),
         (Some(Type::Boolean), _) => wrong("bool"),

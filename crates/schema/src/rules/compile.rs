@@ -1,7 +1,8 @@
 //! From the texts of rules to programs, with what they may cost.
 
-use super::MAX_REQUEST;
 use super::decl::{Decl, Types};
+use super::explain::{Assumption, assumptions};
+use super::{MAX_REQUEST, RULE_COST_LIMIT};
 use crate::json_path;
 use crate::structural::{Node, Rule};
 use cel::check::check;
@@ -35,6 +36,10 @@ pub(crate) struct CompiledRule {
     pub(crate) message_error: Option<String>,
     /// The most that the message is estimated to cost.
     pub(crate) message_cost: u64,
+    /// The sizes that the rule's cost assumes, where they were asked for.
+    pub(crate) assumptions: Vec<Assumption>,
+    /// The same for the message's.
+    pub(crate) message_assumptions: Vec<Assumption>,
     /// The field that errors are about, relative to the node.
     pub(crate) field: Option<String>,
 }
@@ -86,10 +91,11 @@ pub(crate) fn worst_cardinality(decl: &Decl) -> u64 {
     MAX_REQUEST / (decl.min_bytes + 1)
 }
 
-/// Compiles the rules of `node`, whose type is `decl`.
-pub(crate) fn compile(node: &Node, decl: &Arc<Decl>, stored: &Expressions) -> Compiled {
+/// Compiles the rules of `node`, whose type is `decl`. With `explain`, how often the node can occur, it is also told
+/// which sizes the costs assume.
+pub(crate) fn compile(node: &Node, decl: &Arc<Decl>, stored: &Expressions, explain: Option<u64>) -> Compiled {
     let types = Arc::new(Types::new(decl));
-    let compiler = Compiler { decl, types, stored };
+    let compiler = Compiler { decl, types, stored, explain };
     node.rules()
         .iter()
         .map(|rule| {
@@ -106,6 +112,7 @@ struct Compiler<'c> {
     decl: &'c Arc<Decl>,
     types: Arc<Types>,
     stored: &'c Expressions,
+    explain: Option<u64>,
 }
 
 impl Compiler<'_> {
@@ -120,6 +127,7 @@ impl Compiler<'_> {
             Ok(made) => {
                 out.uses_old = made.uses_old;
                 out.cost = made.cost;
+                out.assumptions = made.assumptions;
                 out.program = Some(made.program);
             }
             Err(error) => {
@@ -139,6 +147,7 @@ impl Compiler<'_> {
         match self.program(env, &rule.message_expression, optional, Type::String) {
             Ok(made) => {
                 out.message_cost = made.cost;
+                out.message_assumptions = made.assumptions;
                 out.message = Some(made.program);
             }
             Err(error) => {
@@ -161,7 +170,7 @@ impl Compiler<'_> {
         let fail = |stage, text: String, uses_old| Failure { stage, text, uses_old };
         let ast = parse(text, &ParserOptions::default()).map_err(|e| fail(Stage::Compile, e.to_string(), false))?;
         let checked = check(&env, ast).map_err(|e| fail(Stage::Compile, e.to_string(), false))?;
-        let fits = match wanted {
+        let fits = match &wanted {
             Type::Bool => matches!(checked.result_type(), Type::Bool),
             _ => matches!(checked.result_type(), Type::String),
         };
@@ -170,7 +179,13 @@ impl Compiler<'_> {
         }
         let uses_old = checked.mentions("oldSelf");
         let program = Program::new(&checked).map_err(|e| fail(Stage::Program, e.to_string(), uses_old))?;
-        Ok(Made { program, uses_old, cost: estimate(&checked, &**self.decl).max })
+        // The cost of a message is not multiplied.
+        let times = if matches!(wanted, Type::String) { 1 } else { self.explain.unwrap_or(1) };
+        let assumptions = match self.explain {
+            Some(_) => assumptions(&checked, self.decl, RULE_COST_LIMIT / times.max(1)),
+            None => Vec::new(),
+        };
+        Ok(Made { program, uses_old, cost: estimate(&checked, &**self.decl).max, assumptions })
     }
 }
 
@@ -178,6 +193,7 @@ struct Made {
     program: Program,
     uses_old: bool,
     cost: u64,
+    assumptions: Vec<Assumption>,
 }
 
 enum Stage {

@@ -16,6 +16,8 @@ pub(crate) struct Decl {
     shape: Shape,
     /// The most elements, code points or bytes that a value can have. Zero for other scalars.
     max: u64,
+    /// Whether the schema says so, and not only the size of a request.
+    bounded: bool,
     /// The fewest bytes that a value takes in a request.
     pub(crate) min_bytes: u64,
 }
@@ -59,14 +61,16 @@ impl Decls {
         match node.typ()? {
             SchemaType::Array => {
                 let item = self.declare(node.items()?)?;
-                let max = at_most(node.max_items()).unwrap_or((MAX_REQUEST - 2) / (item.min_bytes + 1));
-                Some(Decl { shape: Shape::List(item), max, min_bytes: 2 })
+                let limit = at_most(node.max_items());
+                let max = limit.unwrap_or((MAX_REQUEST - 2) / (item.min_bytes + 1));
+                Some(Decl { shape: Shape::List(item), max, bounded: limit.is_some(), min_bytes: 2 })
             }
             SchemaType::Object => match node.additional() {
                 Additional::Schema(schema) => {
                     let value = self.declare(schema)?;
-                    let max = at_most(node.max_properties()).unwrap_or((MAX_REQUEST - 2) / (value.min_bytes + 6));
-                    Some(Decl { shape: Shape::Map(value), max, min_bytes: 2 })
+                    let limit = at_most(node.max_properties());
+                    let max = limit.unwrap_or((MAX_REQUEST - 2) / (value.min_bytes + 6));
+                    Some(Decl { shape: Shape::Map(value), max, bounded: limit.is_some(), min_bytes: 2 })
                 }
                 _ => Some(self.object(node)),
             },
@@ -107,7 +111,7 @@ impl Decls {
             }
         }
         fields.sort_by(|a, b| a.0.cmp(&b.0));
-        Decl { shape: Shape::Object(fields), max: 0, min_bytes }
+        Decl { shape: Shape::Object(fields), max: 0, bounded: true, min_bytes }
     }
 }
 
@@ -119,7 +123,7 @@ static STRING: LazyLock<Arc<Decl>> = LazyLock::new(|| Arc::new(simple(Type::Stri
 
 static META: LazyLock<Arc<Decl>> = LazyLock::new(|| {
     let fields = vec![("generateName".into(), STRING.clone()), ("name".into(), STRING.clone())];
-    Arc::new(Decl { shape: Shape::Object(fields), max: 0, min_bytes: 2 })
+    Arc::new(Decl { shape: Shape::Object(fields), max: 0, bounded: true, min_bytes: 2 })
 });
 
 /// Whether a resource's schema says all that is said of every resource. Otherwise its `apiVersion`, `kind` and
@@ -136,7 +140,7 @@ pub(super) fn declares_meta(node: &Node) -> bool {
 }
 
 fn simple(ty: Type, max: u64, min_bytes: u64) -> Decl {
-    Decl { shape: Shape::Simple(ty), max, min_bytes }
+    Decl { shape: Shape::Simple(ty), max, bounded: max < MAX_REQUEST - 2, min_bytes }
 }
 
 fn at_most(limit: Option<i64>) -> Option<u64> {
@@ -236,9 +240,9 @@ impl Decl {
     }
 }
 
-/// Sizes by path from `self`.
-impl SizeEstimator for Decl {
-    fn size(&self, path: &[Step]) -> Option<SizeEstimate> {
+impl Decl {
+    /// What stands at a path, whose first step is a variable.
+    pub(super) fn walk(&self, path: &[Step]) -> Option<&Decl> {
         let mut at = self;
         for step in path.get(1..)? {
             at = match (step, &at.shape) {
@@ -249,7 +253,35 @@ impl SizeEstimator for Decl {
                 _ => return None,
             };
         }
-        Some(SizeEstimate::at_most(at.max))
+        Some(at)
+    }
+
+    /// The greatest size.
+    pub(super) fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// Whether the schema bounds the size.
+    pub(super) fn is_bounded(&self) -> bool {
+        self.bounded
+    }
+
+    /// The keyword that bounds the size, and how much one of it adds to the size.
+    pub(super) fn keyword(&self) -> Option<(&'static str, u64)> {
+        match &self.shape {
+            Shape::List(_) => Some(("maxItems", 1)),
+            Shape::Map(_) => Some(("maxProperties", 1)),
+            Shape::Simple(Type::String) if self.max > 0 => Some(("maxLength", 4)),
+            Shape::Simple(Type::Bytes) => Some(("maxLength", 1)),
+            _ => None,
+        }
+    }
+}
+
+/// Sizes by path from `self`.
+impl SizeEstimator for Decl {
+    fn size(&self, path: &[Step]) -> Option<SizeEstimate> {
+        self.walk(path).map(|at| SizeEstimate::at_most(at.max))
     }
 }
 

@@ -4,16 +4,19 @@
 //! * [`decl`]: the CEL types of a schema, and the sizes that cost estimates assume;
 //! * [`adapt`]: objects as CEL values, read in place;
 //! * [`compile`]: from texts to programs with their cost;
+//! * [`explain`]: what a cost assumes;
 //! * [`run`]: the programs over an object.
 
 mod adapt;
 mod compile;
 mod decl;
+mod explain;
 mod names;
 mod run;
 
 pub(crate) use compile::{Compiled, CompiledRule, Expressions, compile, worst_cardinality};
 pub(crate) use decl::Decls;
+pub use explain::Assumption;
 pub(crate) use run::{OBJECT_BUDGET, Run};
 
 /// The most that one rule (or message expression) may be estimated to cost.

@@ -36,8 +36,6 @@ enum Correlation<'p> {
     Off,
     Own(Pair<'p>, &'p Value),
     Around(Pair<'p>, &'p Value),
-    /// The old value of the whole could not be found.
-    Lost,
 }
 
 impl<'p> Correlation<'p> {
@@ -54,7 +52,7 @@ impl<'p> Correlation<'p> {
     fn is_unchanged(self) -> bool {
         match self {
             Correlation::Own(pair, value) | Correlation::Around(pair, value) => pair.is_equal(value),
-            Correlation::Off | Correlation::Lost => false,
+            Correlation::Off => false,
         }
     }
 }

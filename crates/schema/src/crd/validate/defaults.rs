@@ -10,7 +10,7 @@ use object::{Map, Value};
 /// Checks all defaults of a structural schema.
 pub(super) fn validate(schema: &Value, structural: &Structural, path: &Path<'_>) -> Vec<FieldError> {
     // Most schemas have none.
-    if !mentions_default(schema) {
+    if !mentioned(schema) {
         return Vec::new();
     }
     let mut walk = Walk { errors: Vec::new(), budget: rules::Budget::default() };
@@ -19,7 +19,8 @@ pub(super) fn validate(schema: &Value, structural: &Structural, path: &Path<'_>)
     walk.errors
 }
 
-fn mentions_default(schema: &Value) -> bool {
+/// Whether `default` stands anywhere in a schema or version.
+pub(super) fn mentioned(schema: &Value) -> bool {
     let mut open = vec![schema];
     while let Some(value) = open.pop() {
         match value {

@@ -145,7 +145,11 @@ fn push_field(out: &mut String, value: &Value, key: &str, form: Form) {
             let _ = write!(out, "{ty}{{");
             for (i, (name, inner)) in map.iter().enumerate() {
                 let _ = write!(out, "{}{}:", if i > 0 { ", " } else { "" }, go::quote(name));
-                push_schema(out, inner);
+                if key == "dependencies" {
+                    push_dependency(out, inner);
+                } else {
+                    push_schema(out, inner);
+                }
             }
             out.push('}');
         }
@@ -157,6 +161,16 @@ fn push_field(out: &mut String, value: &Value, key: &str, form: Form) {
             }
         },
     }
+}
+
+fn push_dependency(out: &mut String, value: &Value) {
+    let schema = if value.as_object().is_some() { ADDRESS } else { "nil" };
+    let names: Vec<&str> = value.as_array().unwrap_or_default().iter().filter_map(Value::as_str).collect();
+    let names = if names.is_empty() { "[]string(nil)".to_owned() } else { go::string_list(&names) };
+    let _ = write!(
+        out,
+        "apiextensions.JSONSchemaPropsOrStringArray{{Schema:(*apiextensions.JSONSchemaProps)({schema}), Property:{names}}}"
+    );
 }
 
 fn push_schemas(out: &mut String, items: &[Value]) {

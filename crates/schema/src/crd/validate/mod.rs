@@ -12,6 +12,8 @@ mod rules;
 mod structural;
 mod versions;
 
+pub use rules::RuleCost;
+
 use crate::stack;
 use object::field::{FieldError, Path};
 use object::{Map, Value, metadata};
@@ -20,11 +22,35 @@ use object::{Map, Value, metadata};
 pub fn validate(definition: &Value) -> Vec<FieldError> {
     stack::with_room(stack::depth(definition), || {
         let mut errors = metadata_errors(definition);
-        validate_spec(definition, None, &mut errors);
+        validate_spec(definition, &Context { old: None, explain: false }, &mut errors);
         validate_status(definition, true, &mut errors);
         approval(definition, None, &mut errors);
         errors
     })
+}
+
+/// What the rules of a schema cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaCost {
+    /// The versions that have the schema.
+    pub versions: Vec<String>,
+    /// Its rules and message expressions.
+    pub rules: Vec<RuleCost>,
+}
+
+/// What the rules of a definition are estimated to cost, and why. The schemas must be valid but for their rules.
+pub fn rule_costs(definition: &Value) -> Vec<SchemaCost> {
+    stack::with_room(stack::depth(definition), || {
+        validate_spec(definition, &Context { old: None, explain: true }, &mut Vec::new())
+    })
+}
+
+/// What a check is made for.
+pub(super) struct Context<'c> {
+    /// The definition that is to be replaced.
+    old: Option<&'c Value>,
+    /// Whether it is of interest why rules cost what they cost.
+    explain: bool,
 }
 
 /// Checks what is to take the place of `old`.
@@ -32,7 +58,7 @@ pub fn validate_update(definition: &Value, old: &Value) -> Vec<FieldError> {
     let depth = stack::depth(definition).max(stack::depth(old));
     stack::with_room(depth, || {
         let mut errors = metadata_update_errors(definition, old);
-        validate_spec(definition, Some(old), &mut errors);
+        validate_spec(definition, &Context { old: Some(old), explain: false }, &mut errors);
         names::immutable(definition, old, &mut errors);
         validate_status(definition, true, &mut errors);
         approval(definition, Some(old), &mut errors);
@@ -121,16 +147,21 @@ impl<'d> Hoisted<'d> {
     }
 }
 
-fn validate_spec(definition: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+fn validate_spec(definition: &Value, context: &Context<'_>, errors: &mut Vec<FieldError>) -> Vec<SchemaCost> {
+    let old = context.old;
     static NULL: Value = Value::Null;
     let spec = definition.get("spec").unwrap_or(&NULL);
     let path = Path::ROOT.child("spec");
     let hoisted = Hoisted::new(spec);
     names::group_and_scope(spec, &path, errors);
-    versions::validate(&hoisted, old, &path, errors);
+    let costs = versions::validate(&hoisted, context, &path, errors);
     names::required(members(spec, "names"), &path.child("names"), errors);
     names::validate(members(spec, "names"), &path.child("names"), errors);
     conversion::validate(spec, old, &path.child("conversion"), errors);
+    if flag(spec, "preserveUnknownFields") && hoisted.versions.iter().any(defaults::mentioned) {
+        let detail = "must be false in order to use defaults in the schema";
+        errors.push(FieldError::invalid(&path.child("preserveUnknownFields"), true, detail));
+    }
     if flag(spec, "preserveUnknownFields")
         && !old.is_some_and(|old| old.at(&["spec", "preserveUnknownFields"]) == Some(&Value::Bool(true)))
     {
@@ -138,6 +169,7 @@ fn validate_spec(definition: &Value, old: Option<&Value>, errors: &mut Vec<Field
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         errors.push(FieldError::invalid(&path.child("preserveUnknownFields"), true, detail));
     }
+    costs
 }
 
 /// The names in the status and, except in a write of the status itself, the stored versions.

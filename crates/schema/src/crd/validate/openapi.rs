@@ -33,16 +33,16 @@ const AT_ROOT: [(&str, &str); 22] = [
 
 /// Checks the schema of a version, or that of all of them; `path` is the parent of `openAPIV3Schema`.
 ///
-/// `status` tells whether `status` is a subresource, `unchanged` whether the schema is what it was in `old`.
+/// `status` tells whether `status` is a subresource, `unchanged` whether the schema is what it was in the definition
+/// that is updated. Gives what the rules cost.
 pub(super) fn validate_schema(
     schema: Option<&Value>,
-    status: bool,
-    unchanged: bool,
-    old: Option<&Value>,
+    (status, unchanged): (bool, bool),
+    context: &super::Context<'_>,
     path: &Path<'_>,
     errors: &mut Vec<FieldError>,
-) {
-    let Some(schema) = schema else { return };
+) -> Vec<rules::RuleCost> {
+    let Some(schema) = schema else { return Vec::new() };
     let path = path.child("openAPIV3Schema");
     let before = errors.len();
     if status {
@@ -64,27 +64,30 @@ pub(super) fn validate_schema(
             errors.extend(found);
         }
     }
-    let mut rules = compiled.as_ref().map(|structure| rules::Rules::new(structure, unchanged, old));
+    let mut rules =
+        compiled.as_ref().map(|structure| rules::Rules::new(structure, unchanged, context.explain, context.old));
     let walk = Walk {
         path: &path,
         root: true,
         defaults: None,
         inside_meta: false,
         uncorrelatable: None,
-        cardinality: Some(1),
+        cardinality: rules::Cardinality::ONCE,
     };
     let mut found = Vec::new();
     let node = compiled.as_ref().map(Structural::root);
     validate(schema, walk, node.zip(rules.as_mut()), &mut found);
     errors.extend(found);
+    let mut costs = Vec::new();
     if let Some(rules) = rules {
-        let (found, costs) = rules.finish(&path);
+        let found;
+        (found, costs) = rules.finish(&path);
         errors.extend(found);
-        let _ = costs;
     }
     if let Some(error) = unstructural.filter(|_| errors.len() == before) {
         errors.push(FieldError::invalid(&path, "", error));
     }
+    costs
 }
 
 fn root_with_status(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
@@ -122,7 +125,7 @@ struct Walk<'w> {
     inside_meta: bool,
     /// The highest list above whose items have no old values.
     uncorrelatable: Option<&'w Path<'w>>,
-    cardinality: rules::Cardinality,
+    cardinality: rules::Cardinality<'w>,
 }
 
 impl<'w> Walk<'w> {
@@ -210,8 +213,11 @@ fn children<'s>(
         if walk.inside_meta {
             below.defaults = Some("inside additionalProperties applying to object metadata");
         }
-        let limit = schema.get("maxProperties").and_then(Value::as_int);
-        below.cardinality = rules::cardinality_within(walk.cardinality, limit);
+        let unbounded = rules::Unbounded { path, around: walk.cardinality.unbounded };
+        match schema.get("maxProperties").and_then(Value::as_int) {
+            Some(limit) => below.cardinality = walk.cardinality.within(limit),
+            None => below.cardinality.unbounded = Some(&unbounded),
+        }
         let compiled = node.and_then(crate::Node::additional_schema).zip(compiler.as_deref_mut());
         validate(additional, below, compiled, errors);
     }
@@ -252,8 +258,11 @@ fn children<'s>(
     if text(schema, "x-kubernetes-list-type") != "map" {
         below.uncorrelatable = below.uncorrelatable.or(Some(path));
     }
-    let limit = schema.get("maxItems").and_then(Value::as_int);
-    below.cardinality = rules::cardinality_within(walk.cardinality, limit);
+    let unbounded = rules::Unbounded { path, around: walk.cardinality.unbounded };
+    match schema.get("maxItems").and_then(Value::as_int) {
+        Some(limit) => below.cardinality = walk.cardinality.within(limit),
+        None => below.cardinality.unbounded = Some(&unbounded),
+    }
     match schema.get("items") {
         Some(items @ Value::Object(_)) => {
             let compiled = node.and_then(crate::Node::items).zip(compiler);

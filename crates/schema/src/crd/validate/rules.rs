@@ -2,7 +2,9 @@
 
 use super::{go_form, list, text};
 use crate::json_path;
-use crate::rules::{self, CompiledRule, Decls, Expressions, OBJECT_BUDGET, RULE_COST_LIMIT, Run, SCHEMA_COST_LIMIT};
+use crate::rules::{
+    self, Assumption, CompiledRule, Decls, Expressions, OBJECT_BUDGET, RULE_COST_LIMIT, Run, SCHEMA_COST_LIMIT,
+};
 use crate::structural::{Node, Rule, Structural};
 use object::Value;
 use object::field::{FieldError, Path};
@@ -64,13 +66,23 @@ fn field_path(value: &str, structural: Option<&Structural>, path: &Path<'_>, err
     }
 }
 
-/// How often a node can occur in one object, as far as lists and maps around it are bounded.
-pub(super) type Cardinality = Option<u64>;
+/// How often a node can occur in one object.
+#[derive(Clone, Copy)]
+pub(super) struct Cardinality<'u> {
+    /// The product of the bounds of the lists and maps around it.
+    times: u64,
+    /// Those that have none.
+    pub(super) unbounded: Option<&'u Unbounded<'u>>,
+}
 
-/// The cardinality of what is in a list or map that has `limit`.
-pub(super) fn cardinality_within(around: Cardinality, limit: Option<i64>) -> Cardinality {
-    let limit = limit.map(|n| u64::try_from(n).unwrap_or(0))?;
-    Some(around?.saturating_mul(limit))
+impl Cardinality<'_> {
+    /// Of the root.
+    pub(super) const ONCE: Cardinality<'static> = Cardinality { times: 1, unbounded: None };
+
+    /// In a list or map that has a bound.
+    pub(super) fn within(self, limit: i64) -> Self {
+        Cardinality { times: self.times.saturating_mul(u64::try_from(limit).unwrap_or(0)), ..self }
+    }
 }
 
 /// What one rule, or message expression, is estimated to cost.
@@ -86,8 +98,18 @@ pub struct RuleCost {
     pub times: u64,
     /// What counts towards the limits: both multiplied.
     pub total: u64,
-    /// Whether the number of times is bounded by the schema, and not only by the size of a request.
-    pub bounded: bool,
+    /// Lists and maps around the rule, as fields of the definition, that have no `maxItems` or `maxProperties`. While
+    /// there is any, the number of times is what the largest request can hold.
+    pub unbounded: Vec<String>,
+    /// The sizes that the estimate assumes.
+    pub assumptions: Vec<Assumption>,
+}
+
+/// A list or map without a bound, and those around it.
+#[derive(Clone, Copy)]
+pub(super) struct Unbounded<'u> {
+    pub(super) path: &'u Path<'u>,
+    pub(super) around: Option<&'u Unbounded<'u>>,
 }
 
 /// Compiles the rules of one schema and keeps count of their cost.
@@ -97,14 +119,16 @@ pub(super) struct Rules<'s> {
     stored: Expressions,
     /// The schema is what it was: the cost of single rules does not matter.
     unchanged: bool,
-    pub(super) costs: Vec<RuleCost>,
+    /// What costs assume is wanted too.
+    explain: bool,
+    costs: Vec<RuleCost>,
     errors: Vec<FieldError>,
 }
 
 impl<'s> Rules<'s> {
-    pub(super) fn new(structural: &'s Structural, unchanged: bool, old: Option<&Value>) -> Self {
+    pub(super) fn new(structural: &'s Structural, unchanged: bool, explain: bool, old: Option<&Value>) -> Self {
         let stored = Expressions::of(old);
-        Rules { structural, decls: None, stored, unchanged, costs: Vec::new(), errors: Vec::new() }
+        Rules { structural, decls: None, stored, unchanged, explain, costs: Vec::new(), errors: Vec::new() }
     }
 
     /// Compiles the rules of `node`, which stands at `path`.
@@ -113,7 +137,7 @@ impl<'s> Rules<'s> {
         node: &'s Node,
         path: &Path<'_>,
         uncorrelatable: Option<&Path<'_>>,
-        cardinality: Cardinality,
+        cardinality: Cardinality<'_>,
     ) {
         let path = path.child("x-kubernetes-validations");
         let decls = self.decls.get_or_insert_with(|| Decls::new(self.structural.root()));
@@ -121,19 +145,28 @@ impl<'s> Rules<'s> {
             let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
             return self.errors.push(FieldError::internal(&path, detail));
         };
-        let times = cardinality.unwrap_or_else(|| rules::worst_cardinality(decl));
-        let compiled = rules::compile(node, decl, &self.stored);
-        for (i, (rule, compiled)) in node.rules().iter().zip(&compiled).enumerate() {
+        let times = match cardinality.unbounded {
+            None => cardinality.times,
+            Some(_) => rules::worst_cardinality(decl),
+        };
+        let compiled = rules::compile(node, decl, &self.stored, self.explain.then_some(times));
+        let mut unbounded = Vec::new();
+        let mut next = cardinality.unbounded.filter(|_| self.explain);
+        while let Some(one) = next {
+            unbounded.push(one.path.to_string());
+            next = one.around;
+        }
+        for (i, (rule, compiled)) in node.rules().iter().zip(compiled).enumerate() {
             let path = path.index(i);
-            self.rule(rule, compiled, (times, cardinality.is_some()), uncorrelatable, &path);
+            self.rule(rule, compiled, (times, unbounded.clone()), uncorrelatable, &path);
         }
     }
 
     fn rule(
         &mut self,
         rule: &Rule,
-        compiled: &CompiledRule,
-        (times, bounded): (u64, bool),
+        compiled: CompiledRule,
+        (times, unbounded): (u64, Vec<String>),
         uncorrelatable: Option<&Path<'_>>,
         path: &Path<'_>,
     ) {
@@ -144,7 +177,8 @@ impl<'s> Rules<'s> {
             once: compiled.cost,
             times,
             total: compiled.cost.saturating_mul(times),
-            bounded,
+            unbounded,
+            assumptions: compiled.assumptions,
         };
         self.cost(cost, "estimated rule cost", &at);
         if let Some(error) = &compiled.error {
@@ -161,7 +195,8 @@ impl<'s> Rules<'s> {
                 once: compiled.message_cost,
                 times: 1,
                 total: compiled.message_cost,
-                bounded: true,
+                unbounded: Vec::new(),
+                assumptions: compiled.message_assumptions,
             };
             self.cost(cost, "estimated messageExpression cost", &at);
         }

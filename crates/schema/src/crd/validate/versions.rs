@@ -1,13 +1,21 @@
 //! The versions of a definition: names, schemas, subresources, columns, selectable fields.
 
-use super::{Hoisted, flag, go_form, list, names, openapi, text};
+use super::{Context, Hoisted, SchemaCost, flag, go_form, list, names, openapi, text};
+use crate::json_path;
 use crate::structural::{Structural, Type};
-use crate::{json_path, stack};
 use object::field::{FieldError, Path, Shown};
 use object::{Value, go};
 use std::collections::HashSet;
 
-pub(super) fn validate(hoisted: &Hoisted<'_>, old: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+/// Gives what the rules of each schema cost.
+pub(super) fn validate(
+    hoisted: &Hoisted<'_>,
+    context: &Context<'_>,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) -> Vec<SchemaCost> {
+    let mut costs = Vec::new();
+    let old = context.old;
     let at = path.child("versions");
     set_of_versions(hoisted, path, errors);
     let shared_status = has_status(hoisted.shared(hoisted.subresources, "subresources"));
@@ -22,7 +30,9 @@ pub(super) fn validate(hoisted: &Hoisted<'_>, old: Option<&Value>, path: &Path<'
         let subresources = version.get("subresources");
         if !hoisted.schema {
             let status = has_status(subresources) || shared_status;
-            openapi::validate_schema(schema, status, unchanged(version, old), old, &at.child("schema"), errors);
+            let about = (status, unchanged(version, old));
+            let rules = openapi::validate_schema(schema, about, context, &at.child("schema"), errors);
+            costs.push(SchemaCost { versions: vec![text(version, "name").to_owned()], rules });
         }
         if !hoisted.subresources {
             scale(subresources, &at.child("subresources"), errors);
@@ -39,7 +49,11 @@ pub(super) fn validate(hoisted: &Hoisted<'_>, old: Option<&Value>, path: &Path<'
     let schema = Hoisted::schema_of(hoisted.shared(hoisted.schema, "schema"));
     let any_status = hoisted.versions.iter().any(|version| has_status(version.get("subresources")));
     let same = hoisted.versions.iter().all(|version| unchanged(version, old));
-    openapi::validate_schema(schema, any_status, same, old, &path.child("validation"), errors);
+    let rules = openapi::validate_schema(schema, (any_status, same), context, &path.child("validation"), errors);
+    if hoisted.schema {
+        let versions = hoisted.versions.iter().map(|version| text(version, "name").to_owned()).collect();
+        costs.push(SchemaCost { versions, rules });
+    }
     scale(hoisted.shared(hoisted.subresources, "subresources"), &path.child("subresources"), errors);
     if let Some(shared) = hoisted.versions.first() {
         if hoisted.columns {
@@ -50,6 +64,7 @@ pub(super) fn validate(hoisted: &Hoisted<'_>, old: Option<&Value>, path: &Path<'
             selectable(list(shared, "selectableFields"), schema, missing, path, errors);
         }
     }
+    costs
 }
 
 /// Whether the version has the schema that it has in `old`.
@@ -163,13 +178,27 @@ fn columns(columns: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn selectable(fields: &[Value], schema: Option<&Value>, missing: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let path = path.child("selectableFields");
+fn selectable(
+    fields: &[Value],
+    schema: Option<&Value>,
+    missing: &str,
+    parent: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let path = parent.child("selectableFields");
     if fields.is_empty() {
         return;
     }
     let Some(schema) = schema else { return errors.push(FieldError::invalid(&path, "", missing)) };
-    let Ok(structural) = stack::with_room(stack::depth(schema), || Structural::new(schema)) else { return };
+    let structural = match Structural::new(schema) {
+        Ok(structural) => structural,
+        Err(error) => {
+            let at = parent.child("schema.openAPIV3Schema");
+            errors.push(FieldError::invalid(&at, "", error));
+            // Upstream goes on without a schema.
+            Structural::default()
+        }
+    };
     let mut unique = HashSet::new();
     for (i, field) in fields.iter().enumerate() {
         let value = text(field, "jsonPath");
