@@ -79,6 +79,9 @@ pub(crate) fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError
         return Err(FieldsError(format!("missing colon: {key}")));
     }
     let (kind, text) = (key.as_bytes()[0], &key[2..]);
+    if let Some(element) = simple_element(kind, text) {
+        return Ok(Some(element));
+    }
     let parse = || json::parse(text.as_bytes()).map_err(|e| FieldsError(e.to_string()));
     Ok(Some(match kind {
         b'f' => PathElement::Field(text.into()),
@@ -98,6 +101,22 @@ pub(crate) fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError
         },
         _ => return Ok(None),
     }))
+}
+
+/// The common forms, read without a JSON reader: `k:{"name":"x"}` and `v:"x"` without escapes.
+fn simple_element(kind: u8, text: &str) -> Option<PathElement> {
+    let simple = |s: &str| s.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\');
+    match kind {
+        b'v' => {
+            let value = text.strip_prefix('"')?.strip_suffix('"')?;
+            simple(value).then(|| PathElement::Value(value.into()))
+        }
+        b'k' => {
+            let (name, value) = text.strip_prefix("{\"")?.strip_suffix("\"}")?.split_once("\":\"")?;
+            (simple(name) && simple(value)).then(|| PathElement::Key(vec![(name.into(), value.into())]))
+        }
+        _ => None,
+    }
 }
 
 /// Upstream reads every number of a key as a float, which conflicts then print (`1e+06`). Integers that a float cannot

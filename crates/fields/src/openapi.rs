@@ -26,8 +26,8 @@ pub fn crd_schema(schema: Option<&Value>, preserve_unknown_fields: bool) -> Type
             c.builder.add(atom)
         }
         None => {
-            let element = Some(c.builder.deduced());
-            c.builder.map(MapType { element, ..MapType::default() })
+            let element = c.builder.deduced();
+            c.builder.map(MapType::of_elements(element))
         }
     };
     c.builder.build(root)
@@ -126,7 +126,10 @@ impl<'d> Converter<'d> {
             Some(Value::Bool(allowed)) => allowed.then(|| self.builder.deduced()),
             Some(schema) => Some(self.ty(schema, preserve)),
         };
-        MapType { fields, element, atomic: map_type(schema).unwrap_or(false) }
+        let mut map = MapType::of_fields(fields);
+        map.element = element;
+        map.atomic = map_type(schema).unwrap_or(false);
+        map
     }
 
     fn list(&mut self, schema: &Map, preserve: bool) -> ListType {
@@ -140,9 +143,9 @@ impl<'d> Converter<'d> {
     /// Types what every object has.
     fn type_as_object(&mut self, atom: &mut Atom) {
         if let Some(map) = &mut atom.map {
-            map.fields.retain(|f| !matches!(f.name.as_str(), "apiVersion" | "kind" | "metadata"));
             for (name, ty) in [("apiVersion", self.string), ("kind", self.string), ("metadata", self.metadata)] {
-                map.fields.push(Field { name: name.into(), ty, default: None });
+                map.undeclare(name);
+                map.declare(Field { name: name.into(), ty, default: None });
             }
         }
     }

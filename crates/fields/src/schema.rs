@@ -63,8 +63,8 @@ pub enum ListKind {
 /// A map or struct type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MapType {
-    /// The declared fields, in the order of their names.
-    pub fields: Vec<Field>,
+    /// The declared fields, in the order of their hashes: a lookup compares numbers, and one name at its end.
+    fields: Vec<(u32, Field)>,
     /// The type of all other fields; `None` where there may be none.
     pub element: Option<TypeId>,
     /// Whether the map is owned and replaced as a whole.
@@ -83,15 +83,58 @@ pub struct Field {
 }
 
 impl MapType {
+    /// A granular map of declared fields, and no others. Of a repeated name the first counts.
+    pub fn of_fields(fields: impl IntoIterator<Item = Field>) -> Self {
+        let mut map = MapType::default();
+        fields.into_iter().for_each(|f| map.declare(f));
+        map
+    }
+
+    /// A granular map of any fields, all of one type.
+    pub fn of_elements(element: TypeId) -> Self {
+        MapType { element: Some(element), ..MapType::default() }
+    }
+
+    /// Declares a field, unless its name is declared already.
+    pub fn declare(&mut self, field: Field) {
+        if self.field(&field.name).is_none() {
+            let hash = hash(&field.name);
+            let at = self.fields.partition_point(|(h, _)| *h <= hash);
+            self.fields.insert(at, (hash, field));
+        }
+    }
+
+    /// Takes a declaration away.
+    pub fn undeclare(&mut self, name: &str) {
+        self.fields.retain(|(_, f)| f.name != name);
+    }
+
     /// The declared field of a name.
     pub fn field(&self, name: &str) -> Option<&Field> {
-        self.fields.binary_search_by(|f| f.name.as_str().cmp(name)).ok().map(|i| &self.fields[i])
+        let hash = hash(name);
+        let from = self.fields.partition_point(|(h, _)| *h < hash);
+        self.fields[from..].iter().take_while(|(h, _)| *h == hash).map(|(_, f)| f).find(|f| f.name == name)
+    }
+
+    /// How many fields are declared.
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether no field is declared.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
     }
 
     /// The type of what stands at a name, declared or not.
     pub fn type_of(&self, name: &str) -> Option<TypeId> {
         self.field(name).map(|f| f.ty).or(self.element)
     }
+}
+
+/// FNV-1a. Schemas come from administrators and have few fields, so that nothing is gained by making names collide.
+fn hash(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 impl TypeSchema {
@@ -122,7 +165,7 @@ impl TypeSchema {
 /// use fields::schema::{Atom, MapType, SchemaBuilder, Scalar};
 /// let mut b = SchemaBuilder::new();
 /// let string = b.scalar(Scalar::String);
-/// let labels = b.map(MapType { element: Some(string), ..MapType::default() });
+/// let labels = b.map(MapType::of_elements(string));
 /// let root = b.structure([("labels", labels)]);
 /// let schema = b.build(root);
 /// assert!(schema.atom(schema.root()).map.is_some());
@@ -147,7 +190,7 @@ impl SchemaBuilder {
         let any = |element, atomic| Atom {
             scalar: Some(Scalar::Untyped),
             list: Some(ListType { element: UNTYPED, kind: ListKind::Atomic }),
-            map: Some(MapType { fields: Vec::new(), element: Some(element), atomic }),
+            map: Some(MapType { atomic, ..MapType::of_elements(element) }),
         };
         SchemaBuilder { atoms: vec![any(UNTYPED, true), any(DEDUCED, false)] }
     }
@@ -168,12 +211,8 @@ impl SchemaBuilder {
         self.add(atom)
     }
 
-    /// Describes a reserved type. Declared fields are put in order.
-    pub fn define(&mut self, ty: TypeId, mut atom: Atom) {
-        if let Some(map) = &mut atom.map {
-            map.fields.sort_by(|a, b| a.name.cmp(&b.name));
-            map.fields.dedup_by(|a, b| a.name == b.name);
-        }
+    /// Describes a reserved type.
+    pub fn define(&mut self, ty: TypeId, atom: Atom) {
         self.atoms[ty.0 as usize] = atom;
     }
 
@@ -202,8 +241,8 @@ impl SchemaBuilder {
 
     /// Adds a granular struct of declared fields without defaults.
     pub fn structure<'n>(&mut self, fields: impl IntoIterator<Item = (&'n str, TypeId)>) -> TypeId {
-        let fields = fields.into_iter().map(|(name, ty)| Field { name: name.into(), ty, default: None }).collect();
-        self.map(MapType { fields, element: None, atomic: false })
+        let fields = fields.into_iter().map(|(name, ty)| Field { name: name.into(), ty, default: None });
+        self.map(MapType::of_fields(fields))
     }
 
     /// The type of `metadata` (`ObjectMeta`).
@@ -212,7 +251,7 @@ impl SchemaBuilder {
         let number = self.scalar(Scalar::Numeric);
         let time = self.scalar(Scalar::Untyped);
         let flag = self.scalar(Scalar::Boolean);
-        let strings = self.map(MapType { element: Some(string), ..MapType::default() });
+        let strings = self.map(MapType::of_elements(string));
         let finalizers = self.list(string, ListKind::Set);
         let owner = [
             ("apiVersion", string),

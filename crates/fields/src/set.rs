@@ -29,6 +29,11 @@ impl FieldSet {
         FieldSet { nodes: Vec::new() }
     }
 
+    /// The empty set with room for so many nodes.
+    pub(crate) fn with_capacity(nodes: usize) -> Self {
+        FieldSet { nodes: Vec::with_capacity(nodes) }
+    }
+
     /// The set of some paths.
     pub fn of<'p>(paths: impl IntoIterator<Item = &'p FieldPath>) -> Self {
         let mut set = FieldSet::new();
@@ -184,6 +189,24 @@ impl FieldSet {
         out
     }
 
+    /// Takes the members of `other` away, and with `recursive` what is below them.
+    pub(crate) fn take_away(&mut self, other: &FieldSet, recursive: bool) {
+        let mut emptied = false;
+        for b in &other.nodes {
+            let Ok(i) = self.find(&b.element) else { continue };
+            let a = &mut self.nodes[i];
+            a.member &= !b.member;
+            if b.member && recursive {
+                a.children = FieldSet::new();
+            }
+            a.children.take_away(&b.children, recursive);
+            emptied |= !a.member && a.children.is_empty();
+        }
+        if emptied {
+            self.nodes.retain(|n| n.member || !n.children.is_empty());
+        }
+    }
+
     /// Whether some path is in both sets.
     pub fn intersects(&self, other: &FieldSet) -> bool {
         let mut found = false;
@@ -197,10 +220,16 @@ impl FieldSet {
 
     /// Whether every path of `self` is in `other`.
     pub fn is_subset(&self, other: &FieldSet) -> bool {
-        self.nodes.iter().all(|a| match other.get(&a.element) {
-            Some(b) => (!a.member || b.member) && a.children.is_subset(&b.children),
-            None => false,
-        })
+        let mut subset = true;
+        zip(self, other, |a, b| {
+            subset = subset
+                && match (a, b) {
+                    (Some(a), Some(b)) => (!a.member || b.member) && a.children.is_subset(&b.children),
+                    (Some(_), None) => false,
+                    (None, _) => true,
+                };
+        });
+        subset
     }
 
     /// The members that have no members below them.
@@ -286,10 +315,12 @@ pub enum Pattern {
 
 impl FieldFilter {
     /// The part of a set that passes.
-    pub fn filter(&self, set: FieldSet) -> FieldSet {
+    pub fn filter(&self, mut set: FieldSet) -> FieldSet {
         match self {
-            FieldFilter::Exclude(fields) if fields.is_empty() => set,
-            FieldFilter::Exclude(fields) => set.recursive_difference(fields),
+            FieldFilter::Exclude(fields) => {
+                set.take_away(fields, true);
+                set
+            }
             FieldFilter::Include(patterns) => {
                 let patterns: Vec<&[Pattern]> = patterns.iter().map(Vec::as_slice).collect();
                 include(set, &patterns)

@@ -292,6 +292,8 @@ proptest! {
         prop_assert_eq!(&typed::merge(schema, &a, &a), &a);
         let merged = typed::merge(schema, &a, &b);
         prop_assert!(typed::compare(schema, &a, &merged).removed.is_empty());
+        prop_assert!(typed::merge_is_noop(schema, &a, &a));
+        prop_assert!(!typed::merge_is_noop(schema, &a, &b) || world.same(&merged, &a));
         prop_assert!(typed::validate(schema, &merged, typed::Duplicates::Forbid).is_ok());
     }
 }

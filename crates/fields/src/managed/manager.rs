@@ -265,21 +265,20 @@ impl FieldManager {
     ) -> Result<Value, ApplyError> {
         let kind = Kind::of(config);
         let live = live.map_or_else(|| self.empty_object(), Value::clone);
-        let managers = decode(&raw_entries(&live).unwrap_or_default())
+        let mut managers = decode(&raw_entries(&live).unwrap_or_default())
             .map_err(|e| ApplyError::Failed(format!("failed to decode managed fields: {e}")))?;
         if kind != self.kind {
             return Err(ApplyError::BadRequest(format!("invalid object type: {kind}")));
         }
         let live = without_managers(&live);
-        let mut first_try = managers.clone();
-        let (object, managers) = match self.apply_or_conflict(&live, config, &mut first_try, manager, force, now) {
-            Ok(object) => (object, first_try),
-            Err(ApplyError::Conflict(conflicts)) if manager == last_applied::KUBECTL => {
+        let again = (manager == last_applied::KUBECTL && !force).then(|| managers.clone());
+        let object = match (self.apply_or_conflict(&live, config, &mut managers, manager, force, now), again) {
+            (Err(ApplyError::Conflict(conflicts)), Some(again)) => {
                 self.allow_last_applied(&live, conflicts)?;
-                let mut managers = managers;
-                (self.apply_or_conflict(&live, config, &mut managers, manager, true, now)?, managers)
+                managers = again;
+                self.apply_or_conflict(&live, config, &mut managers, manager, true, now)?
             }
-            Err(e) => return Err(e),
+            (outcome, _) => outcome?,
         };
         let mut object = object.unwrap_or(live);
         if manager == last_applied::KUBECTL {
@@ -360,7 +359,7 @@ impl FieldManager {
 
 fn strip(managers: &mut Managers, id: &ManagerId) {
     if let Some(owned) = managers.get_mut(id) {
-        owned.set = owned.set.difference(&STRIPPED);
+        owned.set.take_away(&STRIPPED, false);
         if owned.set.is_empty() {
             managers.remove(id);
         }

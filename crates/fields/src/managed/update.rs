@@ -89,6 +89,11 @@ impl<'v> Versioned<'v> {
     }
 }
 
+/// Whether two values are equal; the same one is without a look.
+fn same(a: &Versioned<'_>, b: &Versioned<'_>) -> bool {
+    std::ptr::eq(&*a.value, &*b.value) || equal_values(&a.value, &b.value)
+}
+
 impl Updater<'_> {
     fn schema(&self, version: &str) -> Option<&TypeSchema> {
         self.schemas.get(version).map(|s| &**s)
@@ -155,6 +160,11 @@ impl Updater<'_> {
         writer: &ManagerId,
         force: bool,
     ) -> Result<Comparison, UpdateError> {
+        if same(old, new) {
+            // Nothing changed, in no version. Managers of versions that are gone went before.
+            managers.retain(|_, owned| !owned.set.is_empty());
+            return Ok(Comparison::default());
+        }
         let mut by_version: BTreeMap<CompactString, Comparison> = BTreeMap::new();
         by_version.insert(old.version.clone(), self.compare(&old.version, &old.value, &new.value));
         let mut conflicts: BTreeMap<ManagerId, FieldSet> = BTreeMap::new();
@@ -191,12 +201,10 @@ impl Updater<'_> {
         }
         for (id, owned) in managers.iter_mut().filter(|(id, _)| *id != writer) {
             if let Some(taken) = conflicts.get(id) {
-                owned.set = owned.set.difference(taken);
+                owned.set.take_away(taken, false);
             }
-            if let Some(change) = by_version.get(&owned.api_version)
-                && owned.set.intersects(&change.removed)
-            {
-                owned.set = owned.set.difference(&change.removed);
+            if let Some(change) = by_version.get(&owned.api_version) {
+                owned.set.take_away(&change.removed, false);
             }
         }
         managers.retain(|_, owned| !owned.set.is_empty());
@@ -217,7 +225,8 @@ impl Updater<'_> {
         let change = self.take(&live, &new, managers, writer, true)?;
         let before = managers.remove(writer);
         let time = before.as_ref().and_then(|o| o.time);
-        let own = before.map(|o| o.set).unwrap_or_default().difference(&change.removed);
+        let mut own = before.map(|o| o.set).unwrap_or_default();
+        own.take_away(&change.removed, false);
         let set = self.filtered(version, own.union(&change.modified).union(&change.added));
         if !set.is_empty() {
             managers.insert(writer.clone(), Owned { set, api_version: version.into(), time });
@@ -242,17 +251,20 @@ impl Updater<'_> {
         };
         let live = Versioned::borrowed(live, version);
         self.reconcile(&live, managers)?;
-        let merged = typed::merge(schema, &live.value, config);
+        let merged = match typed::merge_is_noop(schema, &live.value, config) {
+            true => live.value.clone(),
+            false => Cow::Owned(typed::merge(schema, &live.value, config)),
+        };
         let set = self.filtered(version, typed::to_field_set(schema, config));
         let last = managers.remove(writer);
         let time = last.as_ref().and_then(|o| o.time);
         managers.insert(writer.clone(), Owned { set, api_version: version.into(), time });
-        let merged = Versioned { value: Cow::Owned(merged), version: version.into() };
+        let merged = Versioned { value: merged, version: version.into() };
         let new = self
             .prune(merged, managers, writer, last.as_ref())
             .map_err(|e| UpdateError::Other(format!("failed to prune fields: {e}")))?;
         self.take(&live, &new, managers, writer, force)?;
-        Ok((!equal_values(&live.value, &new.value)).then(|| new.value.into_owned()))
+        Ok((!same(&live, &new)).then(|| new.value.into_owned()))
     }
 
     /// Takes out of `merged` what the writer applied last time (`last`) and neither it nor anybody else owns now.

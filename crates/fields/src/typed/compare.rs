@@ -1,6 +1,7 @@
 //! What differs between two values.
 
-use super::{Shape, Shapes, fits, items, zip_maps};
+use super::items::{ItemKey, Items};
+use super::{Shape, Shapes, fits, zip_maps};
 use crate::path::{PathElement, equal_values};
 use crate::schema::{Atom, ListKind, ListType, MapType, TypeId, TypeSchema};
 use crate::set::{FieldFilter, FieldSet};
@@ -134,17 +135,20 @@ impl Walk<'_> {
     }
 
     fn items(&self, list: &ListType, lhs: &[Value], rhs: &[Value], out: &mut Comparison) {
-        let left = items::sorted(self.schema, list, lhs);
-        let right = items::sorted(self.schema, list, rhs);
+        if lhs.len() == rhs.len() && lhs.iter().zip(rhs).all(|(l, r)| equal_values(l, r)) {
+            return;
+        }
+        let items = Items::new(self.schema, list);
+        let (left, right) = (items.sorted(lhs), items.sorted(rhs));
         let (mut i, mut j) = (0, 0);
         while i < left.len() || j < right.len() {
-            let element = match (left.get(i), right.get(j)) {
+            let key = match (left.get(i), right.get(j)) {
                 (Some((l, _)), Some((r, _))) => l.min(r),
-                (Some((e, _)), None) | (None, Some((e, _))) => e,
+                (Some((k, _)), None) | (None, Some((k, _))) => k,
                 (None, None) => return,
             };
-            let l = run(&left[i..], element);
-            let r = run(&right[j..], element);
+            let l = run(&left[i..], key);
+            let r = run(&right[j..], key);
             i += l.len();
             j += r.len();
             let mut below = Comparison::default();
@@ -173,14 +177,14 @@ impl Walk<'_> {
                     marks.added = true;
                 }
             }
-            keep(out, marks, below, || element.clone());
+            keep(out, marks, below, || items.element(key));
         }
     }
 }
 
-/// The items at the front that have this element.
-fn run<'i>(items: &'i [(PathElement, usize)], element: &PathElement) -> &'i [(PathElement, usize)] {
-    let n = items.iter().take_while(|(e, _)| e == element).count();
+/// The items at the front that have this key.
+fn run<'i, 'v>(items: &'i [(ItemKey<'v>, usize)], key: &ItemKey<'v>) -> &'i [(ItemKey<'v>, usize)] {
+    let n = items.iter().take_while(|(k, _)| k == key).count();
     &items[..n]
 }
 

@@ -1,6 +1,7 @@
 //! The fields that a value has.
 
-use super::{Shape, Shapes, items};
+use super::items::Items;
+use super::{Shape, Shapes};
 use crate::path::PathElement;
 use crate::schema::{ListKind, ListType, MapType, TypeId, TypeSchema};
 use crate::set::{FieldSet, Node};
@@ -45,6 +46,7 @@ fn collect(schema: &TypeSchema, ty: TypeId, value: &Value, out: &mut FieldSet) -
 }
 
 fn collect_members(schema: &TypeSchema, map: &MapType, members: &Map, out: &mut FieldSet) {
+    *out = FieldSet::with_capacity(members.len());
     for (key, value) in members.iter() {
         let declared = map.field(key);
         let Some(ty) = declared.map(|f| f.ty).or(map.element) else { continue };
@@ -60,17 +62,19 @@ fn collect_members(schema: &TypeSchema, map: &MapType, members: &Map, out: &mut 
 }
 
 fn collect_items(schema: &TypeSchema, list: &ListType, all: &[Value], out: &mut FieldSet) {
-    let mut elements = items::sorted(schema, list, all).into_iter().peekable();
-    while let Some((element, i)) = elements.next() {
+    *out = FieldSet::with_capacity(all.len());
+    let items = Items::new(schema, list);
+    let mut keys = items.sorted(all).into_iter().peekable();
+    while let Some((key, i)) = keys.next() {
         let mut repeated = false;
-        while elements.next_if(|(next, _)| *next == element).is_some() {
+        while keys.next_if(|(next, _)| *next == key).is_some() {
             repeated = true;
         }
         let mut children = FieldSet::new();
         if !repeated {
             collect(schema, list.element, &all[i], &mut children);
         }
-        out.push(element, true, children);
+        out.push(items.element(&key), true, children);
     }
 }
 

@@ -1,66 +1,144 @@
 //! The identity of list items.
 
 use super::Shapes;
-use crate::path::PathElement;
+use crate::path::{PathElement, compare_values};
 use crate::schema::{ListKind, ListType, TypeId, TypeSchema};
 use compact_str::CompactString;
 use object::{Value, go};
+use std::cmp::Ordering;
 
-/// The element that names an item of a list.
-pub(super) fn element(schema: &TypeSchema, list: &ListType, index: usize, item: &Value) -> Result<PathElement, String> {
-    match &list.kind {
-        ListKind::Atomic => Ok(PathElement::Index(index as i64)),
-        ListKind::Set => match item {
-            Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
-            Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
-            Value::Null => Err("associative list without keys has an element that's an explicit null".to_owned()),
-            scalar => Ok(PathElement::Value(scalar.clone())),
-        },
-        ListKind::Map(keys) => keyed(schema, list, keys, item),
-    }
+/// How the items of one set or list map are told apart. Keys borrow from the items: most are compared and never kept.
+pub(super) struct Items<'v> {
+    schema: &'v TypeSchema,
+    list: &'v ListType,
+    /// The key fields in the order of their names, with their defaults; empty for a set.
+    keys: Vec<(&'v CompactString, Option<&'v Value>)>,
 }
 
-fn keyed(schema: &TypeSchema, list: &ListType, keys: &[CompactString], item: &Value) -> Result<PathElement, String> {
-    let members = match item {
-        Value::Object(members) => members,
-        Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
-        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
-    };
-    let mut fields = Vec::with_capacity(keys.len());
-    for key in keys {
-        let value = match (members.get(key), &schema.atom(list.element).map) {
-            (Some(value), _) => value,
-            (None, Some(map)) => map.field(key).and_then(|f| f.default.as_ref()).ok_or_else(|| {
-                let key = go::quote(key);
-                format!("associative list with keys has an element that omits key field {key} (and doesn't have default value)")
-            })?,
-            (None, None) => {
-                let why = "associative list may not have non-map types";
-                return Err(format!("couldn't find default value for {key}: {why}"));
+/// What names an item within its list.
+#[derive(Clone, Debug)]
+pub(super) enum ItemKey<'v> {
+    /// The value of a set's item, or of the only key field.
+    One(&'v Value),
+    /// The values of the key fields, in the order of their names.
+    Many(Vec<&'v Value>),
+}
+
+impl Ord for ItemKey<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (ItemKey::One(a), ItemKey::One(b)) => compare_values(a, b),
+            (ItemKey::Many(a), ItemKey::Many(b)) => {
+                let orders = a.iter().zip(b).map(|(a, b)| compare_values(a, b));
+                orders.fold(Ordering::Equal, Ordering::then)
             }
-        };
-        fields.push((key.clone(), value.clone()));
+            // Keys of one list are all of one form.
+            (ItemKey::One(_), ItemKey::Many(_)) => Ordering::Less,
+            (ItemKey::Many(_), ItemKey::One(_)) => Ordering::Greater,
+        }
     }
-    if fields.windows(2).any(|w| w[0].0 > w[1].0) {
-        fields.sort_by(|a, b| a.0.cmp(&b.0));
-    }
-    Ok(PathElement::Key(fields))
 }
 
-/// The elements of a list's items with their positions, sorted by element, then position. Items without an element
-/// are left out.
-pub(super) fn sorted(schema: &TypeSchema, list: &ListType, items: &[Value]) -> Vec<(PathElement, usize)> {
-    let mut out: Vec<(PathElement, usize)> =
-        items.iter().enumerate().filter_map(|(i, item)| element(schema, list, i, item).ok().map(|e| (e, i))).collect();
-    if out.windows(2).any(|w| w[0].0 > w[1].0) {
-        out.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
+impl PartialOrd for ItemKey<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
-    out
+}
+
+impl PartialEq for ItemKey<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for ItemKey<'_> {}
+
+impl<'v> Items<'v> {
+    /// For a list that is not atomic.
+    pub fn new(schema: &'v TypeSchema, list: &'v ListType) -> Self {
+        let mut keys = Vec::new();
+        if let ListKind::Map(names) = &list.kind {
+            let map = schema.atom(list.element).map.as_ref();
+            let default = |name: &CompactString| map.and_then(|m| m.field(name)).and_then(|f| f.default.as_ref());
+            keys = names.iter().map(|name| (name, default(name))).collect();
+            keys.sort_by_key(|(name, _)| *name);
+        }
+        Items { schema, list, keys }
+    }
+
+    /// What names an item; `None` where nothing does.
+    pub fn key(&self, item: &'v Value) -> Option<ItemKey<'v>> {
+        if self.list.kind == ListKind::Set {
+            return match item {
+                Value::Object(_) | Value::Array(_) | Value::Null => None,
+                scalar => Some(ItemKey::One(scalar)),
+            };
+        }
+        let members = item.as_object()?;
+        let value = |(name, default): &(&CompactString, Option<&'v Value>)| members.get(name).or(*default);
+        match self.keys.as_slice() {
+            [only] => Some(ItemKey::One(value(only)?)),
+            several => Some(ItemKey::Many(several.iter().map(value).collect::<Option<_>>()?)),
+        }
+    }
+
+    /// The path element of a key.
+    pub fn element(&self, key: &ItemKey<'_>) -> PathElement {
+        let values: &[&Value] = match key {
+            ItemKey::One(value) if self.list.kind == ListKind::Set => return PathElement::Value((*value).clone()),
+            ItemKey::One(value) => &[*value],
+            ItemKey::Many(values) => values,
+        };
+        PathElement::Key(
+            self.keys.iter().zip(values).map(|((name, _), value)| ((*name).clone(), (*value).clone())).collect(),
+        )
+    }
+
+    /// Why an item has no key, in upstream's words.
+    pub fn why_not(&self, item: &Value) -> String {
+        let text = match (&self.list.kind, item) {
+            (ListKind::Map(names), Value::Object(members)) => {
+                let missing = |name: &&CompactString| {
+                    let default = self.keys.iter().find(|(key, _)| key == name).and_then(|(_, default)| *default);
+                    !members.contains_key(name) && default.is_none()
+                };
+                let name = names.iter().find(missing).map(CompactString::as_str).unwrap_or_default();
+                return if self.schema.atom(self.list.element).map.is_some() {
+                    let name = go::quote(name);
+                    format!(
+                        "associative list with keys has an element that omits key field {name} (and doesn't have default value)"
+                    )
+                } else {
+                    format!("couldn't find default value for {name}: associative list may not have non-map types")
+                };
+            }
+            (ListKind::Map(_), Value::Null) => "associative list with keys may not have a null element",
+            (ListKind::Map(_), _) => "associative list with keys may not have non-map elements",
+            (_, Value::Object(_)) => "associative list without keys has an element that's a map type",
+            (_, Value::Array(_)) => "not supported: associative list with lists as elements",
+            (_, _) => "associative list without keys has an element that's an explicit null",
+        };
+        text.to_owned()
+    }
+
+    /// The keys of items with their positions, sorted by key, then position. Items without a key are left out.
+    pub fn sorted(&self, items: &'v [Value]) -> Vec<(ItemKey<'v>, usize)> {
+        let mut out: Vec<(ItemKey<'v>, usize)> = Vec::with_capacity(items.len());
+        out.extend(items.iter().enumerate().filter_map(|(i, item)| Some((self.key(item)?, i))));
+        if out.windows(2).any(|w| w[0].0 > w[1].0) {
+            out.sort_unstable();
+        }
+        out
+    }
 }
 
 /// The element that names an item of a list; `None` where an item has none.
 pub fn item_element(schema: &TypeSchema, list: &ListType, index: usize, item: &Value) -> Option<PathElement> {
-    element(schema, list, index, item).ok()
+    if list.kind == ListKind::Atomic {
+        return Some(PathElement::Index(index as i64));
+    }
+    let items = Items::new(schema, list);
+    items.key(item).map(|key| items.element(&key))
 }
 
 /// What stands at a path. Of items that repeat a key it is the first.

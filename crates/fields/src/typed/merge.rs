@@ -1,6 +1,8 @@
 //! Laying a configuration over a value.
 
-use super::{Shape, Shapes, fits, items, zip_maps};
+use super::items::Items;
+use super::{Shape, Shapes, fits, zip_maps};
+use crate::path::equal_values;
 use crate::schema::{Atom, ListKind, ListType, MapType, TypeId, TypeSchema};
 use object::{Map, Value};
 
@@ -9,6 +11,30 @@ use object::{Map, Value};
 /// order, and those that only the live list has stay where they are between them.
 pub fn merge(schema: &TypeSchema, live: &Value, config: &Value) -> Value {
     Walk { schema }.both(schema.root(), live, config).unwrap_or_default()
+}
+
+/// Whether [`merge`] surely gives `live` again. It walks the configuration and keeps nothing, which is much cheaper than
+/// to merge; `false` says nothing. Items of a list must be the same ones in the same order.
+pub fn merge_is_noop(schema: &TypeSchema, live: &Value, config: &Value) -> bool {
+    covers(schema, schema.root(), live, config)
+}
+
+fn covers(schema: &TypeSchema, ty: TypeId, live: &Value, config: &Value) -> bool {
+    let atom = schema.atom(ty);
+    match (live, config, &atom.map, &atom.list) {
+        (Value::Object(l), Value::Object(c), Some(map), _) if !map.atomic => c.iter().all(|(key, config)| {
+            let below = l.get(key).zip(map.type_of(key));
+            below.is_some_and(|(live, ty)| covers(schema, ty, live, config))
+        }),
+        (Value::Array(l), Value::Array(c), _, Some(list)) if list.kind != ListKind::Atomic => {
+            let items = Items::new(schema, list);
+            l.len() == c.len()
+                && l.iter().zip(c).all(|(live, config)| {
+                    items.key(live) == items.key(config) && covers(schema, list.element, live, config)
+                })
+        }
+        _ => equal_values(live, config),
+    }
 }
 
 struct Walk<'s> {
@@ -143,13 +169,14 @@ struct Pairs {
 impl Pairs {
     fn new(schema: &TypeSchema, list: &ListType, lhs: &[Value], rhs: &[Value]) -> Self {
         let mut pairs = Pairs { of_left: vec![None; lhs.len()], of_right: vec![Partner::None; rhs.len()] };
-        let right = items::sorted(schema, list, rhs);
+        let items = Items::new(schema, list);
+        let right = items.sorted(rhs);
         let mut at = 0;
-        for (element, i) in items::sorted(schema, list, lhs) {
-            while right.get(at).is_some_and(|(e, _)| *e < element) {
+        for (key, i) in items.sorted(lhs) {
+            while right.get(at).is_some_and(|(k, _)| *k < key) {
                 at += 1;
             }
-            if let Some((_, j)) = right.get(at).filter(|(e, _)| *e == element) {
+            if let Some((_, j)) = right.get(at).filter(|(k, _)| *k == key) {
                 pairs.of_left[i] = Some(*j);
                 pairs.of_right[*j] = match pairs.of_right[*j] {
                     Partner::None => Partner::One(i),

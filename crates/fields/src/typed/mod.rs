@@ -14,7 +14,7 @@ mod validate;
 pub use compare::{Comparison, compare};
 pub use field_set::{named_fields, to_field_set};
 pub use items::{item_element, value_at};
-pub use merge::merge;
+pub use merge::{merge, merge_is_noop};
 pub use reconcile::reconcile;
 pub use remove::{extract_items, remove_items};
 pub use validate::{Duplicates, ValidationErrors, validate};

@@ -1,6 +1,7 @@
 //! Taking fields out of a value.
 
-use super::{Shape, Shapes, items};
+use super::items::Items;
+use super::{Shape, Shapes};
 use crate::path::PathElement;
 use crate::schema::{ListKind, ListType, MapType, TypeId, TypeSchema};
 use crate::set::FieldSet;
@@ -25,8 +26,9 @@ fn remove(schema: &TypeSchema, ty: TypeId, value: &Value, set: &FieldSet) -> Val
         },
         (Shape::List, Value::Array(all)) => match &atom.list {
             Some(list) if list.kind != ListKind::Atomic => {
-                let left = all.iter().enumerate().filter_map(|(i, item)| {
-                    let element = items::element(schema, list, i, item).ok();
+                let items = Items::new(schema, list);
+                let left = all.iter().filter_map(|item| {
+                    let element = items.key(item).map(|key| items.element(&key));
                     match element.and_then(|e| set.get(&e)) {
                         None => Some(item.clone()),
                         Some(node) if node.member => None,
@@ -81,11 +83,11 @@ fn extract(schema: &TypeSchema, ty: TypeId, value: &Value, set: &FieldSet) -> Op
         },
         (Shape::List, Value::Array(all)) => match &atom.list {
             Some(list) if list.kind != ListKind::Atomic => {
+                let items = Items::new(schema, list);
                 let kept: Vec<Value> = all
                     .iter()
-                    .enumerate()
-                    .filter_map(|(i, item)| {
-                        let node = set.get(&items::element(schema, list, i, item).ok()?)?;
+                    .filter_map(|item| {
+                        let node = set.get(&items.element(&items.key(item)?))?;
                         let mut below = extract(schema, list.element, item, &node.children);
                         keep_keys(list, item, &mut below);
                         below.or_else(|| node.member.then(|| empty_of(item)))

@@ -1,7 +1,7 @@
 //! Does a value fit its schema?
 
-use super::{Shape, Shapes, fits, items};
-use crate::path::PathElement;
+use super::items::{ItemKey, Items};
+use super::{Shape, Shapes, fits};
 use crate::schema::{ListKind, ListType, MapType, Scalar, TypeId, TypeSchema};
 use object::{Value, go};
 use std::fmt;
@@ -102,26 +102,27 @@ impl Walk<'_> {
             }
             return;
         }
-        let mut seen: Vec<PathElement> = Vec::with_capacity(items.len());
+        let keyed = Items::new(self.schema, list);
+        let mut keys: Vec<ItemKey<'_>> = Vec::with_capacity(items.len());
         for (i, item) in items.iter().enumerate() {
-            match items::element(self.schema, list, i, item) {
-                Ok(element) => seen.push(element),
-                Err(message) => {
-                    self.error(format!("element {i}: {message}"));
-                    // Without an element what is deeper cannot be named.
+            match keyed.key(item) {
+                Some(key) => keys.push(key),
+                None => {
+                    self.error(format!("element {i}: {}", keyed.why_not(item)));
+                    // Without a name what is deeper cannot be told.
                     break;
                 }
             }
         }
         let repeated = match self.duplicates {
             Duplicates::Allow => Vec::new(),
-            Duplicates::Forbid => repetitions(&seen),
+            Duplicates::Forbid => repetitions(&keys),
         };
-        for (i, (element, item)) in seen.iter().zip(items).enumerate() {
+        for (i, (key, item)) in keys.iter().zip(items).enumerate() {
             if repeated.binary_search(&i).is_ok() {
-                self.error(format!("duplicate entries for key {element}"));
+                self.error(format!("duplicate entries for key {}", keyed.element(key)));
             }
-            self.below(list.element, item, || element.to_string());
+            self.below(list.element, item, || keyed.element(key).to_string());
         }
     }
 
@@ -134,11 +135,14 @@ impl Walk<'_> {
     }
 }
 
-/// The positions of elements that an earlier position has too, in order.
-fn repetitions(elements: &[PathElement]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..elements.len()).collect();
-    order.sort_by(|a, b| elements[*a].cmp(&elements[*b]).then(a.cmp(b)));
-    let mut out: Vec<usize> = order.windows(2).filter(|w| elements[w[0]] == elements[w[1]]).map(|w| w[1]).collect();
+/// The positions of keys that an earlier position has too, in order.
+fn repetitions(keys: &[ItemKey<'_>]) -> Vec<usize> {
+    if keys.windows(2).all(|w| w[0] < w[1]) {
+        return Vec::new();
+    }
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_unstable_by(|a, b| keys[*a].cmp(&keys[*b]).then(a.cmp(b)));
+    let mut out: Vec<usize> = order.windows(2).filter(|w| keys[w[0]] == keys[w[1]]).map(|w| w[1]).collect();
     out.sort_unstable();
     out
 }
