@@ -139,3 +139,66 @@ fn large_patterns_are_limited() {
     assert!(Regexp::new("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").is_ok());
     assert!(Regexp::new(r"\w{1000}").is_ok());
 }
+
+/// Parts of patterns, to make patterns that are nearly right.
+const PARTS: [&str; 40] = [
+    "a",
+    "é",
+    "K",
+    ".",
+    "*",
+    "+?",
+    "{2}",
+    "{,2}",
+    "{1001}",
+    "{0}",
+    "(",
+    ")",
+    "(?i)",
+    "(?s:",
+    "(?P<n>",
+    "(?P<",
+    "(?",
+    "|",
+    "^",
+    "$",
+    "[",
+    "]",
+    "[^",
+    "[[:alpha:]]",
+    "[:",
+    "-",
+    "\\d",
+    "\\W",
+    "\\b",
+    "\\B",
+    "\\Q",
+    "\\E",
+    "\\pL",
+    "\\p{Greek}",
+    "\\p{",
+    "\\x{d800}",
+    "\\x",
+    "\\123",
+    "\\",
+    "&&",
+];
+
+proptest::proptest! {
+    #[test]
+    fn any_pattern_compiles_or_is_refused(
+        parts in proptest::collection::vec(proptest::sample::select(&PARTS[..]), 0..12),
+        text in ".{0,8}",
+    ) {
+        match Regexp::new(&parts.concat()) {
+            Ok(regexp) => {
+                let mut end = 0;
+                for found in regexp.find_iter(&text) {
+                    proptest::prop_assert!(found.start >= end && text.is_char_boundary(found.start) && text.get(found.clone()).is_some());
+                    end = found.end;
+                }
+            }
+            Err(error) => proptest::prop_assert!(error.to_string().starts_with("error parsing regexp: ")),
+        }
+    }
+}

@@ -140,9 +140,9 @@ impl Macro {
         match self {
             Macro::OptMap | Macro::OptFlatMap => return m.opt_map(target, var, args.next()?, self == Macro::OptMap),
             Macro::Filter => {
+                let (init, condition) = (m.list(Vec::new()), m.bool(true));
                 let step = m.append(first);
                 let step = m.only_if(args.next()?, step);
-                let (init, condition) = (m.list(Vec::new()), m.bool(true));
                 let result = m.accu();
                 return Some(m.fold(target, var, None, Parts { init, condition, step, result }));
             }
@@ -166,7 +166,7 @@ impl Macro {
             Macro::TransformMap | Macro::TransformMapEntry => {
                 m.transform_map(&var, body, filter, self == Macro::TransformMap)
             }
-            _ => m.transform_list(body, filter),
+            _ => m.transform_list(body, filter, self == Macro::Map),
         };
         Some(m.fold(target, var, var2, parts))
     }
@@ -250,13 +250,15 @@ impl Maker<'_> {
         Parts { init, condition, step, result }
     }
 
-    fn transform_list(&mut self, body: Expr, filter: Option<Expr>) -> Parts {
+    /// The parts of `map` and `transformList`, which differ in the order of their ids.
+    fn transform_list(&mut self, body: Expr, filter: Option<Expr>, init_first: bool) -> Parts {
+        let early = init_first.then(|| (self.list(Vec::new()), self.bool(true)));
         let step = self.append(body);
         let step = match filter {
             Some(filter) => self.only_if(filter, step),
             None => step,
         };
-        let (init, condition) = (self.list(Vec::new()), self.bool(true));
+        let (init, condition) = early.unwrap_or_else(|| (self.list(Vec::new()), self.bool(true)));
         let result = self.accu();
         Parts { init, condition, step, result }
     }
@@ -298,9 +300,10 @@ impl Maker<'_> {
 
     /// `target.hasValue() ? optional.of(fold without rounds, with accu = target.value()) : optional.none()`
     fn opt_map(&mut self, target: Expr, var: Arc<str>, body: Expr, wrap: bool) -> Option<Expr> {
-        let copy = self.copy(&target)?;
-        let has_value = builder::call(self.b.id(self.at), Arc::clone(&NAMES.has_value), Some(target), Vec::new());
+        let id = self.b.id(self.at);
         let range = self.list(Vec::new());
+        let copy = self.copy(&target)?;
+        let has_value = builder::call(id, Arc::clone(&NAMES.has_value), Some(target), Vec::new());
         let init = builder::call(self.b.id(self.at), Arc::clone(&NAMES.value), Some(copy), Vec::new());
         let condition = self.bool(false);
         let step = self.b.ident(self.at, Arc::clone(&var));
