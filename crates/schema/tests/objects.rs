@@ -256,7 +256,24 @@ fn json_patch(target: &mut Value, patch: &Value) -> Option<()> {
     Some(())
 }
 
-fn replay(theme: &str, allowed: usize) {
+/// Cases about what a server does around the schema: duplicate owners, names of resources, options, versions that are
+/// stored in another one.
+const SERVER: [&str; 12] = [
+    "cr-validate-137",
+    "cr-validate-138",
+    "cr-validate-141",
+    "cr-validate-144",
+    "cr-validate-145",
+    "cr-validate-155",
+    "cr-validate-163",
+    "cr-validate-166",
+    "cr-validate-rv-001",
+    "cr-validate-rv-002",
+    "prune-default-087",
+    "ratchet-110",
+];
+
+fn replay(theme: &str, known: &[&str]) {
     let (mut passed, mut failed, mut cut, mut steps, mut wrong) = (0, 0, 0, 0, 0);
     let mut report = String::new();
     for case in cases(theme) {
@@ -297,6 +314,10 @@ fn replay(theme: &str, allowed: usize) {
             want_warnings.sort();
             let (want, got) = (normalise(want.get("body").unwrap()), normalise(&got));
             let same_code = i64::from(got_code) == code;
+            if (!same_code || want != got || want_warnings != got_warnings) && known.contains(&id.as_str()) {
+                was_cut = true;
+                break;
+            }
             if !same_code || want != got || want_warnings != got_warnings {
                 wrong += 1;
                 bad = true;
@@ -322,25 +343,25 @@ fn replay(theme: &str, allowed: usize) {
         }
     }
     println!("{theme}: {passed} cases passed, {failed} failed, {cut} cut short; {wrong} of {steps} answers differ");
-    assert!(failed <= allowed, "{theme}:\n{report}");
+    assert_eq!(failed, 0, "{theme}:\n{report}");
 }
 
 #[test]
 fn objects_are_validated_as_upstream() {
-    replay("cr-validate", 12);
+    replay("cr-validate", &SERVER);
 }
 
 #[test]
 fn objects_are_pruned_and_defaulted_as_upstream() {
-    replay("prune-default", 1);
+    replay("prune-default", &SERVER);
 }
 
 #[test]
 fn unchanged_errors_are_let_pass_as_upstream() {
-    replay("ratchet", 1);
+    replay("ratchet", &SERVER);
 }
 
 #[test]
 fn rules_run_as_upstream() {
-    replay("cel-eval", 4);
+    replay("cel-eval", &SERVER);
 }
