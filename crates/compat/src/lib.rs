@@ -7,6 +7,7 @@
 pub mod case;
 pub mod client;
 pub mod expectations;
+pub mod hooks;
 pub mod normalise;
 pub mod run;
 pub mod server;

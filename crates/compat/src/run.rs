@@ -2,10 +2,12 @@
 
 use crate::case::{Case, body_text, fill, fill_text};
 use crate::client::{Client, Request, Response, Target};
+use crate::hooks::{Hooks, arrange};
 use crate::normalise::{normalise, pick, scrub};
 use object::{Map, Value, json, map};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::OnceCell;
 
 /// What came of a case.
 #[derive(Debug)]
@@ -23,15 +25,16 @@ pub async fn replay(target: &Target, cases: Vec<Case>, jobs: usize) -> Vec<Outco
     let count = cases.len();
     let queue =
         Arc::new(tokio::sync::Mutex::new(cases.into_iter().enumerate().collect::<std::collections::VecDeque<_>>()));
+    let hooks = Arc::new(OnceCell::new());
     let mut workers = Vec::new();
     for _ in 0..jobs.clamp(1, count.max(1)) {
-        let (queue, target) = (queue.clone(), target.clone());
+        let (queue, target, hooks) = (queue.clone(), target.clone(), hooks.clone());
         workers.push(tokio::spawn(async move {
             let mut client = Client::new(target);
             let mut outcomes = Vec::new();
             loop {
                 let Some((place, case)) = queue.lock().await.pop_front() else { return outcomes };
-                let differences = match run(&mut client, &case).await {
+                let differences = match run(&mut client, &case, &hooks).await {
                     Ok(differences) => differences,
                     Err(error) => vec![format!("the case broke off: {error}")],
                 };
@@ -48,14 +51,25 @@ pub async fn replay(target: &Target, cases: Vec<Case>, jobs: usize) -> Vec<Outco
 }
 
 /// Runs the steps, compares each answer, and removes what the case made.
-async fn run(client: &mut Client, case: &Case) -> Result<Vec<String>, String> {
+async fn run(client: &mut Client, case: &Case, hooks: &OnceCell<Hooks>) -> Result<Vec<String>, String> {
     let mut made = Vec::new();
-    let differences = steps(client, case, &mut made).await;
+    let differences = if case.has_hooks() {
+        let hooks = hooks.get_or_try_init(Hooks::start).await?;
+        let (case, key) = hooks.open(case);
+        steps(client, &case, Some((hooks, &key)), &mut made).await
+    } else {
+        steps(client, case, None, &mut made).await
+    };
     clean_up(client, made).await?;
     differences
 }
 
-async fn steps(client: &mut Client, case: &Case, made: &mut Vec<String>) -> Result<Vec<String>, String> {
+async fn steps(
+    client: &mut Client,
+    case: &Case,
+    hooks: Option<(&Hooks, &str)>,
+    made: &mut Vec<String>,
+) -> Result<Vec<String>, String> {
     let scrubs = case.scrub();
     let mut answers: Vec<Value> = Vec::new();
     let mut differences = Vec::new();
@@ -76,8 +90,16 @@ async fn steps(client: &mut Client, case: &Case, made: &mut Vec<String>) -> Resu
         note_made(&request, response.code, &answer, made);
         answers.push(answer);
         let quiet = step.get("quiet").and_then(Value::as_bool).unwrap_or(false);
+        let received = received(step, hooks);
         let Some(want) = step.get("expect").filter(|_| !quiet) else { continue };
-        let mut got = got(step, &response, &answers[number]);
+        let shown = match hooks {
+            Some((hooks, key)) => hooks.clean(key, &answers[number]),
+            None => answers[number].clone(),
+        };
+        let mut got = got(step, &response, &shown);
+        if let Some(received) = received {
+            got.set_at(&["received"], received.into());
+        }
         if !scrubs.is_empty() {
             let mut text = json::to_string(&got);
             for pattern in &scrubs {
@@ -87,8 +109,9 @@ async fn steps(client: &mut Client, case: &Case, made: &mut Vec<String>) -> Resu
         }
         // Recorded answers carry the address of the server that gave them.
         let mut want = scrub_all(want);
-        // What webhooks were asked is compared elsewhere.
-        want.remove_at(&["received"]);
+        if let (Some(how), Some(Value::Array(wanted))) = (step.get("received"), want.remove_at(&["received"])) {
+            want.set_at(&["received"], arrange(how, wanted).into());
+        }
         if got != want {
             let mut lines = Vec::new();
             difference("", &want, &got, &mut lines);
@@ -98,6 +121,18 @@ async fn steps(client: &mut Client, case: &Case, made: &mut Vec<String>) -> Resu
         }
     }
     Ok(differences)
+}
+
+/// What the case's webhooks were asked, where the step compares that.
+fn received(step: &Value, hooks: Option<(&Hooks, &str)>) -> Option<Vec<Value>> {
+    let (how, (hooks, key)) = (step.get("received")?, hooks?);
+    let keep = list(step, "keep");
+    let seen = hooks.received(key, how).iter().map(|r| normalise(&hooks.clean(key, r), &keep)).collect();
+    Some(arrange(how, seen))
+}
+
+fn list<'v>(step: &'v Value, key: &str) -> Vec<&'v str> {
+    step.get(key).and_then(Value::as_array).unwrap_or_default().iter().filter_map(Value::as_str).collect()
 }
 
 fn scrub_all(value: &Value) -> Value {
@@ -153,12 +188,9 @@ fn answer(path: &str, response: &Response) -> Value {
 }
 
 fn got(step: &Value, response: &Response, answer: &Value) -> Value {
-    let list = |key: &str| -> Vec<&str> {
-        step.get(key).and_then(Value::as_array).unwrap_or_default().iter().filter_map(Value::as_str).collect()
-    };
-    let mut body = normalise(answer, &list("keep"));
+    let mut body = normalise(answer, &list(step, "keep"));
     if step.get("pick").is_some() {
-        body = Value::Object(list("pick").into_iter().map(|p| (p, pick(&body, p))).collect());
+        body = Value::Object(list(step, "pick").into_iter().map(|p| (p, pick(&body, p))).collect());
     }
     let mut got = map! { "code" => i64::from(response.code), "body" => body };
     let warnings = response.headers.get_all("warning").iter().map(|v| scrub(&String::from_utf8_lossy(v.as_bytes())));
