@@ -42,6 +42,51 @@ pub fn definitions_schema(definitions: &Map, root: &str) -> Option<TypeSchema> {
     Some(c.builder.build(root))
 }
 
+/// What a new, empty object of a built-in kind has in it besides `apiVersion` and `kind`: upstream creates the Go
+/// struct, and every field of it that is written even when empty is there before anybody set it, so that its creator
+/// does not own it. Those are the structs held by value (`default: {}`), and all required fields: null where they are
+/// lists, maps or pointers. `None` where there is no definition `root`.
+pub fn empty_object(definitions: &Map, root: &str) -> Option<Value> {
+    Some(empty_struct(definitions, definitions.get(root)?, root, 0))
+}
+
+/// Structs cannot hold themselves by value; the limit is for documents that are broken.
+const MAX_EMPTY_DEPTH: usize = 32;
+
+fn empty_struct(definitions: &Map, schema: &Value, name: &str, depth: usize) -> Value {
+    let mut out = Map::new();
+    if name.ends_with(".ObjectMeta") {
+        out.insert("creationTimestamp", Value::Null);
+    }
+    let required = schema.get("required").and_then(Value::as_array).unwrap_or_default();
+    for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::iter) {
+        let is_required = required.iter().any(|r| r.as_str() == Some(key));
+        let name = reference_of(property);
+        match (property.get("default"), name.and_then(|n| definitions.get(n)).zip(name)) {
+            (Some(Value::Object(default)), Some((schema, name))) if default.is_empty() && depth < MAX_EMPTY_DEPTH => {
+                out.insert(key, empty_struct(definitions, schema, name, depth + 1));
+            }
+            (Some(default), _) if is_required => {
+                out.insert(key, default.clone());
+            }
+            (None, _) if is_required => {
+                out.insert(key, empty_scalar(property));
+            }
+            _ => {}
+        }
+    }
+    Value::Object(out)
+}
+
+fn empty_scalar(schema: &Value) -> Value {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("string") => Value::from(""),
+        Some("integer" | "number") => Value::Int(0),
+        Some("boolean") => Value::Bool(false),
+        _ => Value::Null,
+    }
+}
+
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
 struct Converter<'d> {

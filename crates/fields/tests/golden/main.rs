@@ -9,9 +9,6 @@ use object::{Value, json};
 use server::Server;
 use std::path::Path;
 
-/// Cases that need what the library does not do.
-const OUTSIDE: &[(&str, &str)] = &[];
-
 #[test]
 fn recorded_cases_of_custom_resources() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../compat/golden");
@@ -26,10 +23,6 @@ fn recorded_cases_of_custom_resources() {
         for case in file.get("cases").and_then(Value::as_array).expect("cases") {
             let id = case.str_at(&["id"]).expect("id");
             if only.as_deref().is_some_and(|o| o != id) {
-                continue;
-            }
-            if let Some((_, why)) = OUTSIDE.iter().find(|(outside, _)| *outside == id) {
-                skipped.push(format!("{id}: {why}"));
                 continue;
             }
             match replay(case, only.is_some()) {
