@@ -239,7 +239,11 @@ spec:
             told,
             [
                 (Severity::Warning, 5, "unknown field \"spec.x\""),
-                (Severity::Error, 6, "spec.size: Invalid value: 7: spec.size in body should be less than or equal to 5"),
+                (
+                    Severity::Error,
+                    6,
+                    "spec.size: Invalid value: 7: spec.size in body should be less than or equal to 5"
+                ),
             ]
         );
     }

@@ -1,5 +1,6 @@
 //! `stanchion check`: what the API server would say of definitions and objects, offline.
 
+mod cost;
 mod input;
 mod judge;
 mod place;
@@ -26,6 +27,10 @@ pub struct Args {
     #[arg(long)]
     strict: bool,
 
+    /// Print what each rule of the definitions is estimated to cost instead of checking
+    #[arg(long, conflicts_with = "strict")]
+    cost: bool,
+
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -42,6 +47,13 @@ enum Output {
 /// Runs the command.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let (sources, unread) = input::read(&args.files);
+    if args.cost {
+        for finding in &unread {
+            eprintln!("{}: {}", finding.file, finding.message);
+        }
+        cost::print(&sources, args.output == Output::Json);
+        return Ok(if unread.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) });
+    }
     let mut outcome = judge::judge(&sources);
     outcome.findings.splice(0..0, unread);
     match args.output {
