@@ -1,6 +1,6 @@
 //! Conflicts.
 
-use super::entry::{ManagerId, Managers};
+use super::entry::ManagerId;
 use crate::path::FieldPath;
 use crate::set::FieldSet;
 use object::Status;
@@ -64,9 +64,4 @@ impl Conflicts {
             s.with_cause("FieldManagerConflict", &c.path.to_string(), format!("conflict with {}", c.manager))
         })
     }
-}
-
-/// Managers by name for use in tests and tools: the sets of all entries whose manager has this name.
-pub fn owned_by(managers: &Managers, name: &str) -> FieldSet {
-    managers.iter().filter(|(id, _)| id.manager == name).fold(FieldSet::new(), |set, (_, owned)| set.union(&owned.set))
 }

@@ -10,12 +10,12 @@ mod scale;
 mod time;
 mod update;
 
-pub use conflict::{Conflict, Conflicts, owned_by};
+pub use conflict::{Conflict, Conflicts};
 pub use entry::{
     DecodeError, ManagerId, Managers, Operation, Owned, decode_managers, encode_managers, remove_managers, set_managers,
 };
 pub use manager::{ApplyError, FieldManager, Kind};
-pub use name::{MAX_MANAGER_LENGTH, manager_name, validate_entries};
+pub use name::{MAX_MANAGER_LENGTH, manager_name};
 pub use noop::{keep_times_of_noop, restore_invalid_entries};
 pub use scale::ScalePaths;
 pub use time::{format_time, parse_time};

@@ -1,13 +1,9 @@
-//! Names of managers, and what is checked about entries.
+//! Names of managers.
 
-use object::Value;
-use object::field::{FieldError, Path};
 use object::go;
-use object::metadata::validate_field_manager;
 
-/// The most bytes a manager's name may have.
+/// The most bytes a manager's name may have; `object::metadata` checks it where one is given.
 pub const MAX_MANAGER_LENGTH: usize = 128;
-const MAX_SUBRESOURCE_LENGTH: usize = 256;
 
 /// The manager of a write: the `fieldManager` option, else what the user agent has before its first `/` without
 /// characters that do not print, as far as it fits. An empty name is recorded as `unknown`.
@@ -23,28 +19,6 @@ pub fn manager_name(field_manager: &str, user_agent: &str) -> String {
         name.push(c);
     }
     name
-}
-
-/// Checks the entries of an object's `managedFields` as part of its metadata; `path` is that of the list.
-pub fn validate_entries(entries: &[Value], path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (i, entry) in entries.iter().enumerate() {
-        let path = path.index(i);
-        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-        let operation = text("operation");
-        if !matches!(operation, "Apply" | "Update") {
-            errors.push(FieldError::invalid(&path.child("operation"), operation, "must be `Apply` or `Update`"));
-        }
-        let fields_type = text("fieldsType");
-        if !matches!(fields_type, "" | "FieldsV1") {
-            errors.push(FieldError::invalid(&path.child("fieldsType"), fields_type, "must be `FieldsV1`"));
-        }
-        errors.extend(validate_field_manager(text("manager"), &path.child("manager")));
-        if text("subresource").len() > MAX_SUBRESOURCE_LENGTH {
-            errors.push(FieldError::too_long(&path.child("subresource"), MAX_SUBRESOURCE_LENGTH as i64));
-        }
-    }
-    errors
 }
 
 #[cfg(test)]
