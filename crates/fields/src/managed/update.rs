@@ -128,26 +128,31 @@ impl Updater<'_> {
         }
     }
 
-    /// Drops what is owned in versions that are gone, and brings sets in line with the present schema.
-    fn reconcile(&self, live: &Versioned<'_>, managers: &mut Managers) -> Result<(), UpdateError> {
-        let mut usable: BTreeMap<CompactString, bool> = BTreeMap::new();
+    /// Drops what is owned in versions that are gone, and brings sets in line with the present schema. It gives back
+    /// the live object in each version in which something is owned: conversion may be a call to a webhook.
+    fn reconcile<'v>(
+        &self,
+        live: &Versioned<'v>,
+        managers: &mut Managers,
+    ) -> Result<BTreeMap<CompactString, Versioned<'v>>, UpdateError> {
+        let mut in_versions: BTreeMap<CompactString, Option<Versioned<'v>>> = BTreeMap::new();
         for owned in managers.values() {
-            if !usable.contains_key(&owned.api_version) {
+            if !in_versions.contains_key(&owned.api_version) {
                 let found = match self.convert(live, &owned.api_version) {
-                    Ok(_) => true,
-                    Err(ConvertError::MissingVersion) => false,
+                    Ok(converted) => Some(converted),
+                    Err(ConvertError::MissingVersion) => None,
                     Err(ConvertError::Failed(why)) => return Err(UpdateError::Other(why)),
                 };
-                usable.insert(owned.api_version.clone(), found);
+                in_versions.insert(owned.api_version.clone(), found);
             }
         }
-        managers.retain(|_, owned| usable.get(&owned.api_version).copied().unwrap_or(false));
+        managers.retain(|_, owned| in_versions.get(&owned.api_version).is_some_and(Option::is_some));
         for owned in managers.values_mut() {
             if let Some(set) = self.schema(&owned.api_version).and_then(|s| typed::reconcile(s, &owned.set)) {
                 owned.set = set;
             }
         }
-        Ok(())
+        Ok(in_versions.into_iter().filter_map(|(version, live)| Some((version, live?))).collect())
     }
 
     /// Takes from all managers but `writer` what changed from `old` to `new`. Without `force` it is an error if
@@ -156,6 +161,7 @@ impl Updater<'_> {
         &self,
         old: &Versioned<'_>,
         new: &Versioned<'_>,
+        old_in_versions: &BTreeMap<CompactString, Versioned<'_>>,
         managers: &mut Managers,
         writer: &ManagerId,
         force: bool,
@@ -172,20 +178,16 @@ impl Updater<'_> {
         for (id, owned) in managers.iter().filter(|(id, _)| *id != writer) {
             let version = &owned.api_version;
             if !by_version.contains_key(version) {
-                let convert = |side: &Versioned<'_>, which: &str| match self.convert(side, version) {
-                    Ok(v) => Ok(Some(v.value.into_owned())),
-                    Err(ConvertError::MissingVersion) => Ok(None),
-                    Err(e) => Err(UpdateError::Other(format!("failed to convert {which} object: {e}"))),
+                let new = match self.convert(new, version) {
+                    Ok(new) => Some(new),
+                    Err(ConvertError::MissingVersion) => None,
+                    Err(e) => return Err(UpdateError::Other(format!("failed to convert new object: {e}"))),
                 };
-                match (convert(old, "old")?, convert(new, "new")?) {
-                    (Some(old), Some(new)) => {
-                        by_version.insert(version.clone(), self.compare(version, &old, &new));
-                    }
-                    _ => {
-                        gone.push(id.clone());
-                        continue;
-                    }
-                }
+                let Some((old, new)) = old_in_versions.get(version).zip(new) else {
+                    gone.push(id.clone());
+                    continue;
+                };
+                by_version.insert(version.clone(), self.compare(version, &old.value, &new.value));
             }
             let Some(change) = by_version.get(version) else { continue };
             let theirs = owned.set.intersection(&change.modified).union(&owned.set.intersection(&change.added));
@@ -221,8 +223,8 @@ impl Updater<'_> {
         writer: &ManagerId,
     ) -> Result<(), UpdateError> {
         let (live, new) = (Versioned::borrowed(live, version), Versioned::borrowed(new, version));
-        self.reconcile(&live, managers)?;
-        let change = self.take(&live, &new, managers, writer, true)?;
+        let in_versions = self.reconcile(&live, managers)?;
+        let change = self.take(&live, &new, &in_versions, managers, writer, true)?;
         let before = managers.remove(writer);
         let time = before.as_ref().and_then(|o| o.time);
         let mut own = before.map(|o| o.set).unwrap_or_default();
@@ -250,7 +252,7 @@ impl Updater<'_> {
             return Err(UpdateError::Other(ConvertError::MissingVersion.to_string()));
         };
         let live = Versioned::borrowed(live, version);
-        self.reconcile(&live, managers)?;
+        let in_versions = self.reconcile(&live, managers)?;
         let merged = match typed::merge_is_noop(schema, &live.value, config) {
             true => live.value.clone(),
             false => Cow::Owned(typed::merge(schema, &live.value, config)),
@@ -263,7 +265,7 @@ impl Updater<'_> {
         let new = self
             .prune(merged, managers, writer, last.as_ref())
             .map_err(|e| UpdateError::Other(format!("failed to prune fields: {e}")))?;
-        self.take(&live, &new, managers, writer, force)?;
+        self.take(&live, &new, &in_versions, managers, writer, force)?;
         Ok((!same(&live, &new)).then(|| new.value.into_owned()))
     }
 
