@@ -257,6 +257,8 @@ impl Column {
 
     /// The column `Name`.
     pub const NAME: Column = Column { format: "name", ..Column::new("Name", "string") };
+    /// The column `Created At` of kinds without columns of their own.
+    pub const CREATED_AT: Column = Column::new("Created At", "date");
     /// The column `Age`.
     pub const AGE: Column = Column::new("Age", "string");
 }

@@ -9,6 +9,11 @@ pub fn name_and_age(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![object.name().into(), age(object, now)]
 }
 
+/// The row of kinds without columns of their own.
+pub fn name_and_creation(object: &Value, _: Timestamp) -> Vec<Value> {
+    vec![object.name().into(), object.at(&["metadata", "creationTimestamp"]).cloned().unwrap_or_default()]
+}
+
 /// How long ago an object was created, `<unknown>` where that is not known.
 pub fn age(object: &Value, now: Timestamp) -> Value {
     since(object.at(&["metadata", "creationTimestamp"]), now).into()
@@ -90,4 +95,16 @@ pub(crate) fn selector(selector: &Value) -> String {
         });
     }
     if parts.is_empty() { "<none>".to_owned() } else { parts.join(",") }
+}
+
+/// The addresses of a load balancer, `a,b`.
+pub(crate) fn load_balancer(status: &Value) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    for ingress in status.list("ingress") {
+        let address = if ingress.text("ip").is_empty() { ingress.text("hostname") } else { ingress.text("ip") };
+        if !address.is_empty() && !out.contains(&address) {
+            out.push(address);
+        }
+    }
+    out.join(",")
 }

@@ -1,9 +1,18 @@
 //! The resources of the group `node.k8s.io`.
 
-use crate::resource::{Resource, Version};
+use crate::check::{self, Errors};
+use crate::pod;
+use crate::read::Read;
+use crate::resource::{Column, Resource, Strategy, Version};
+use crate::table;
+use object::field::Path;
+use object::{Value, metadata, names};
 
 pub(crate) const RESOURCES: &[Resource] = &[Resource {
     namespaced: false,
+    columns: &[Column::NAME, Column::new("Handler", "string"), Column::AGE],
+    cells: |object, now| vec![object.name().into(), object.text("handler").into(), table::age(object, now)],
+    strategy: Strategy { unconditional_update: false, validate, validate_update, ..Strategy::PLAIN },
     ..Resource::new(
         "node.k8s.io",
         "RuntimeClass",
@@ -11,3 +20,24 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
         &[Version::stored("v1", "io.k8s.api.node.v1.RuntimeClass")],
     )
 }];
+
+fn validate(object: &Value) -> Errors {
+    let mut out = Errors::new();
+    check::name(names::dns1123_label, object.text("handler"), &Path::ROOT.child("handler"), &mut out);
+    let overhead = Path::ROOT.child("overhead");
+    let fixed = overhead.child("podFixed");
+    for (name, value) in object.sub("overhead").members("podFixed").iter() {
+        pod::resources::amount(name, value, &fixed.key(name), &mut out);
+    }
+    let scheduling = object.sub("scheduling");
+    let path = Path::ROOT.child("scheduling");
+    out.extend(metadata::validate_labels(scheduling.members("nodeSelector"), &path.child("nodeSelector")));
+    pod::tolerations(scheduling.list("tolerations"), &path.child("tolerations"), &mut out);
+    out
+}
+
+fn validate_update(new: &Value, old: &Value) -> Errors {
+    let mut out = Errors::new();
+    check::immutable(new, old, "handler", &Path::ROOT, &mut out);
+    out
+}
