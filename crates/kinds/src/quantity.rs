@@ -122,6 +122,15 @@ impl Quantity {
 
     /// The quantity as Go's `%#v` prints it, which some messages carry.
     pub fn go_syntax(self) -> String {
+        self.syntax("")
+    }
+
+    /// The same for a quantity that was printed before, and remembers its text.
+    pub fn go_syntax_with_text(self) -> String {
+        self.syntax(&self.to_string())
+    }
+
+    fn syntax(self, text: &str) -> String {
         let (mut value, mut scale) = (self.nanos, -9);
         while scale < 0 && value % 10 == 0 {
             value /= 10;
@@ -134,7 +143,7 @@ impl Quantity {
         };
         format!(
             "resource.Quantity{{i:resource.int64Amount{{value:{value}, scale:{scale}}}, \
-             d:resource.infDecAmount{{Dec:(*inf.Dec)(nil)}}, s:\"\", Format:\"{format}\"}}"
+             d:resource.infDecAmount{{Dec:(*inf.Dec)(nil)}}, s:\"{text}\", Format:\"{format}\"}}"
         )
     }
 }

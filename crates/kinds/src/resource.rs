@@ -178,6 +178,8 @@ pub struct Strategy {
     pub propagation: Propagation,
     /// Whether deletion waits for somebody to stop what the object stands for (pods).
     pub graceful: bool,
+    /// Whether a deletion answers with the object, not with a status.
+    pub returns_deleted: bool,
     /// Changes an object to be created.
     pub prepare_create: fn(&mut Value, &Context<'_>),
     /// Changes an updated object, given the old one.
@@ -213,6 +215,7 @@ impl Strategy {
         reset_status: &[],
         propagation: Propagation::Background,
         graceful: false,
+        returns_deleted: false,
         prepare_create: |_, _| {},
         prepare_update: |_, _, _| {},
         prepare_status: |_, _, _| {},

@@ -66,8 +66,9 @@ fn is_standard(name: &str) -> bool {
         || name.starts_with("requests.hugepages-")
 }
 
-fn is_standard_for_quota(name: &str) -> bool {
-    is_standard(name) && name != "storage" && !name.starts_with(HUGE_PAGES) || name.starts_with(HUGE_PAGES)
+/// Resources that quotas know by name.
+pub(crate) fn is_standard_for_quota(name: &str) -> bool {
+    is_standard(name) && name != "storage"
 }
 
 fn is_standard_for_containers(name: &str) -> bool {

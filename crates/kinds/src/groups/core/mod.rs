@@ -2,88 +2,38 @@
 
 mod binding;
 mod configmap;
+mod endpoints;
 mod event;
 mod namespace;
+mod node;
 mod pod;
+mod quota;
 mod replicationcontroller;
 mod secret;
+mod service;
 mod serviceaccount;
+mod volume;
 
 pub(crate) use event::{EVENT_COLUMNS, EVENT_FIELDS, event_cells, validate as validate_event};
 
-use crate::resource::{Resource, Strategy, Subresource, Version};
+use crate::resource::Resource;
 
 pub(crate) const RESOURCES: &[Resource] = &[
     binding::BINDINGS,
     binding::COMPONENT_STATUSES,
     configmap::CONFIGMAPS,
-    Resource {
-        short_names: &["ep"],
-        ..Resource::new("", "Endpoints", "endpoints", &[Version::stored("v1", "io.k8s.api.core.v1.Endpoints")])
-    },
+    endpoints::ENDPOINTS,
     event::EVENTS,
-    Resource {
-        short_names: &["limits"],
-        ..Resource::new("", "LimitRange", "limitranges", &[Version::stored("v1", "io.k8s.api.core.v1.LimitRange")])
-    },
+    quota::LIMIT_RANGES,
     namespace::NAMESPACES,
-    Resource {
-        short_names: &["no"],
-        namespaced: false,
-        subresources: &[
-            Subresource::new("proxy", "NodeProxyOptions", &["create", "delete", "get", "patch", "update"]),
-            Subresource::status("Node"),
-        ],
-        strategy: Strategy::WITH_STATUS,
-        ..Resource::new("", "Node", "nodes", &[Version::stored("v1", "io.k8s.api.core.v1.Node")])
-    },
-    Resource {
-        short_names: &["pvc"],
-        subresources: &[Subresource::status("PersistentVolumeClaim")],
-        strategy: Strategy::WITH_STATUS,
-        ..Resource::new(
-            "",
-            "PersistentVolumeClaim",
-            "persistentvolumeclaims",
-            &[Version::stored("v1", "io.k8s.api.core.v1.PersistentVolumeClaim")],
-        )
-    },
-    Resource {
-        short_names: &["pv"],
-        namespaced: false,
-        subresources: &[Subresource::status("PersistentVolume")],
-        strategy: Strategy::WITH_STATUS,
-        ..Resource::new(
-            "",
-            "PersistentVolume",
-            "persistentvolumes",
-            &[Version::stored("v1", "io.k8s.api.core.v1.PersistentVolume")],
-        )
-    },
+    node::NODES,
+    volume::PERSISTENT_VOLUME_CLAIMS,
+    volume::PERSISTENT_VOLUMES,
     pod::PODS,
     pod::POD_TEMPLATES,
     replicationcontroller::REPLICATION_CONTROLLERS,
-    Resource {
-        short_names: &["quota"],
-        subresources: &[Subresource::status("ResourceQuota")],
-        strategy: Strategy::WITH_STATUS,
-        ..Resource::new(
-            "",
-            "ResourceQuota",
-            "resourcequotas",
-            &[Version::stored("v1", "io.k8s.api.core.v1.ResourceQuota")],
-        )
-    },
+    quota::RESOURCE_QUOTAS,
     secret::SECRETS,
     serviceaccount::SERVICE_ACCOUNTS,
-    Resource {
-        short_names: &["svc"],
-        categories: &["all"],
-        subresources: &[
-            Subresource::new("proxy", "ServiceProxyOptions", &["create", "delete", "get", "patch", "update"]),
-            Subresource::status("Service"),
-        ],
-        strategy: Strategy::WITH_STATUS,
-        ..Resource::new("", "Service", "services", &[Version::stored("v1", "io.k8s.api.core.v1.Service")])
-    },
+    service::SERVICES,
 ];

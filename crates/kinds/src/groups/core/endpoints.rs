@@ -1,0 +1,126 @@
+//! Endpoints.
+
+use crate::check::{self, Errors};
+use crate::net;
+use crate::read::{Read, default_text, list_mut};
+use crate::resource::{Column, Resource, Strategy, Version};
+use crate::table;
+use object::Value;
+use object::field::{FieldError, Path};
+use object::names;
+
+pub(super) const ENDPOINTS: Resource = Resource {
+    short_names: &["ep"],
+    columns: &[Column::NAME, Column::new("Endpoints", "string"), Column::AGE],
+    cells: |object, now| vec![object.name().into(), shown(object).into(), table::age(object, now)],
+    strategy: Strategy { create_on_update: true, validate, validate_update: |new, _| validate(new), ..Strategy::PLAIN },
+    ..Resource::new(
+        "",
+        "Endpoints",
+        "endpoints",
+        &[Version::stored("v1", "io.k8s.api.core.v1.Endpoints").with_default(|object| {
+            for subset in list_mut(object, "subsets") {
+                for port in list_mut(subset, "ports") {
+                    default_text(port, "protocol", "TCP");
+                }
+            }
+        })],
+    )
+};
+
+/// The first three addresses with their ports.
+fn shown(object: &Value) -> String {
+    const MOST: usize = 3;
+    let mut list: Vec<String> = Vec::new();
+    let mut count = 0;
+    for subset in object.list("subsets") {
+        let ports = subset.list("ports");
+        for address in subset.list("addresses") {
+            let host = address.text("ip");
+            if ports.is_empty() {
+                count += 1;
+                list.push(host.to_owned());
+            }
+            for port in ports {
+                count += 1;
+                let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+                list.push(format!("{host}:{}", port.int("port")));
+            }
+        }
+    }
+    list.truncate(MOST);
+    match count {
+        0 => "<none>".to_owned(),
+        n if n > MOST => format!("{} + {} more...", list.join(","), n - MOST),
+        _ => list.join(","),
+    }
+}
+
+fn validate(object: &Value) -> Errors {
+    let mut out = Errors::new();
+    let subsets = Path::ROOT.child("subsets");
+    for (i, subset) in object.list("subsets").iter().enumerate() {
+        let at = subsets.index(i);
+        let (ready, not_ready) = (subset.list("addresses"), subset.list("notReadyAddresses"));
+        if ready.is_empty() && not_ready.is_empty() {
+            out.push(FieldError::required(&at, "must specify `addresses` or `notReadyAddresses`"));
+        }
+        for (key, list) in [("addresses", ready), ("notReadyAddresses", not_ready)] {
+            let path = at.child(key);
+            for (j, value) in list.iter().enumerate() {
+                address(value, &path.index(j), &mut out);
+            }
+        }
+        let ports = at.child("ports");
+        let list = subset.list("ports");
+        for (j, port) in list.iter().enumerate() {
+            let here = ports.index(j);
+            let name = port.text("name");
+            if list.len() > 1 && name.is_empty() {
+                out.push(FieldError::required(&here.child("name"), ""));
+            } else if !name.is_empty() {
+                check::name(names::dns1123_label, name, &here.child("name"), &mut out);
+            }
+            if let Some(why) = check::port_number(port.int("port")) {
+                out.push(FieldError::invalid(&here.child("port"), port.int("port"), why));
+            }
+            check::required_one_of(port, "protocol", &["SCTP", "TCP", "UDP"], &here, &mut out);
+            if port.has("appProtocol") {
+                check::label_name(port.text("appProtocol"), &here.child("appProtocol"), &mut out);
+            }
+        }
+    }
+    out
+}
+
+fn address(value: &Value, path: &Path<'_>, out: &mut Errors) {
+    let ip = value.text("ip");
+    net::ip(ip, &path.child("ip"), out);
+    if !value.text("hostname").is_empty() {
+        check::name(names::dns1123_label, value.text("hostname"), &path.child("hostname"), out);
+    }
+    if value.has("nodeName") {
+        check::name(names::dns1123_subdomain, value.text("nodeName"), &path.child("nodeName"), out);
+    }
+    special(ip, &path.child("ip"), out);
+}
+
+/// Addresses that mean something else than a peer.
+pub(crate) fn special(ip: &str, path: &Path<'_>, out: &mut Errors) {
+    let why = match net::parse_ip(ip) {
+        None => "must be a valid IP address",
+        Some(address) if address.is_unspecified() => "may not be unspecified (0.0.0.0 or ::)",
+        Some(address) if address.is_loopback() => "may not be in the loopback range (127.0.0.0/8, ::1/128)",
+        Some(std::net::IpAddr::V4(a)) if a.is_link_local() => {
+            "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
+        }
+        Some(std::net::IpAddr::V6(a)) if a.is_unicast_link_local() => {
+            "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
+        }
+        Some(std::net::IpAddr::V4(a)) if a.octets()[..3] == [224, 0, 0] => {
+            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+        }
+        Some(_) => return,
+    };
+    out.push(FieldError::invalid(path, ip, why));
+}
