@@ -1,8 +1,8 @@
 //! JSON into a built-in type, as Go's decoder reads it and its encoder writes it back.
 //!
-//! What comes out has the shape that a real server stores and serves: fields that Go always writes are there
-//! (`status: {}`, `creationTimestamp: null`), empty ones that it omits are gone, quantities and times are in canonical
-//! form. Unknown fields are dropped and reported.
+//! What comes out has the fields that Go always writes (`status: {}`, `creationTimestamp: null`), quantities and times
+//! in canonical form, and none of the scalars that Go leaves out. Unknown fields are dropped and reported. Empty lists
+//! and maps are still there, because checks tell them from absent ones; [`finish`] takes them away.
 
 use crate::definitions::{Definition, Schema, Type};
 use crate::go_time::{self, Layout};
@@ -39,6 +39,52 @@ pub fn decode(definition: &'static Definition, value: Value) -> Result<Decoded, 
     match decoder.saved {
         Some(error) => Err(error),
         None => Ok(Decoded { object, unknown: decoder.unknown }),
+    }
+}
+
+/// Gives a checked object the shape that a real server stores and serves: empty lists and maps, which the storage's
+/// encoding does not keep, are gone (null where Go always writes the field), and what hooks left out or emptied is as
+/// Go writes it.
+pub fn finish(definition: &Definition, object: &mut Value) {
+    let Some(members) = object.as_object_mut() else { return };
+    for field in &definition.fields {
+        match members.get_mut(field.name) {
+            Some(value) => {
+                finish_value(&field.schema, value);
+                let empty = match (&*value, &field.schema.ty) {
+                    (Value::Array(items), _) => items.is_empty(),
+                    (Value::Object(m), Type::Map(_)) => m.is_empty(),
+                    (Value::Null, _) => true,
+                    (value, ty) => field.omit_empty && !field.pointer && is_zero(value, ty),
+                };
+                if empty {
+                    match field.zero() {
+                        Some(zero) => *value = zero,
+                        None => {
+                            members.remove(field.name);
+                        }
+                    }
+                }
+            }
+            None => {
+                if let Some(zero) = field.zero() {
+                    members.insert(field.name, zero);
+                }
+            }
+        }
+    }
+}
+
+fn finish_value(schema: &Schema, value: &mut Value) {
+    match (&schema.ty, value) {
+        (Type::Ref(_), value @ Value::Object(_)) => {
+            if let Some(definition) = schema.ty.definition().filter(|d| !d.fields.is_empty()) {
+                finish(definition, value);
+            }
+        }
+        (Type::List(item), Value::Array(items)) => items.iter_mut().for_each(|v| finish_value(item, v)),
+        (Type::Map(inner), Value::Object(members)) => members.values_mut().for_each(|v| finish_value(inner, v)),
+        _ => {}
     }
 }
 
@@ -81,8 +127,8 @@ impl Decoder<'_> {
             self.path.pop();
             self.fields.pop();
             match value {
-                Some(value) if !(field.omit_empty && is_empty(&value, field.pointer, &field.schema.ty)) => {
-                    out.push((field.name, nil_if_empty(value)));
+                Some(value) if !(field.omit_empty && !field.pointer && is_zero(&value, &field.schema.ty)) => {
+                    out.push((field.name, value));
                 }
                 _ => out.extend(field.zero().map(|zero| (field.name, zero))),
             }
@@ -243,25 +289,16 @@ fn is_number(ty: &Type) -> bool {
     matches!(ty, Type::Int32 | Type::Int64 | Type::Double)
 }
 
-/// Whether Go's `omitempty` leaves a value out.
-fn is_empty(value: &Value, pointer: bool, ty: &Type) -> bool {
+/// Whether Go's `omitempty` leaves a scalar out.
+fn is_zero(value: &Value, ty: &Type) -> bool {
     match value {
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => matches!(ty, Type::Map(_)) && members.is_empty(),
-        _ if pointer || matches!(ty, Type::Ref(_)) => false,
+        _ if matches!(ty, Type::Ref(_)) => false,
+        Value::Array(_) | Value::Object(_) => false,
         Value::String(s) => s.is_empty(),
         Value::Int(i) => *i == 0,
         Value::Float(f) => *f == 0.0,
         Value::Bool(b) => !b,
         Value::Null => true,
-    }
-}
-
-/// An empty list does not survive the storage's encoding: it comes back as null.
-fn nil_if_empty(value: Value) -> Value {
-    match value {
-        Value::Array(items) if items.is_empty() => Value::Null,
-        value => value,
     }
 }
 

@@ -4,7 +4,8 @@
 //!
 //! * [`resources`], [`find`]: the [`Resource`]s, their versions, verbs, subresources, columns and [`Strategy`];
 //! * [`definitions`]: the published types with their list keys, merge keys and defaults;
-//! * [`decode`]: JSON into a built-in type as Go's decoder does it, with its texts;
+//! * [`decode`], [`finish`]: JSON into a built-in type as Go's decoder does it, with its texts, and the form that is
+//!   stored and served;
 //! * [`table`]: the cells of tables.
 //!
 //! ```
@@ -34,7 +35,7 @@ mod resource;
 pub mod table;
 
 pub use catalogue::{find, find_kind, group_versions, groups, in_group, resources};
-pub use decode::{Decoded, decode};
+pub use decode::{Decoded, decode, finish};
 pub use definitions::{Definition, definitions};
 pub use resource::{
     ALL_VERBS, CHANGE_VERBS, Column, Context, Conversion, Generation, Parts, Propagation, Resource, SelectableField,

@@ -344,7 +344,8 @@ impl Resource {
         definitions().of_kind(storage.group, storage.version, self.kind)
     }
 
-    /// Makes a decoded object ready for a create: drops what a client may not set, sets the generation.
+    /// Makes a decoded object ready for a create: drops what a client may not set, sets the generation. The object has
+    /// its namespace, name, uid and time of creation by then.
     pub fn prepare_create(&self, object: &mut Value, context: &Context<'_>) {
         let zero = self.stored_definition().map(Definition::zero).unwrap_or_default();
         for part in self.strategy.reset {
@@ -405,6 +406,13 @@ impl Resource {
         let generation = old.at(&["metadata", "generation"]).cloned();
         put(object, &["metadata", "generation"], generation);
         (self.strategy.prepare_status)(object, old, context);
+    }
+
+    /// Gives a checked object the form that is stored and served, see [`crate::finish`]: the last step of each write.
+    pub fn finish(&self, object: &mut Value) {
+        if let Some(definition) = self.stored_definition() {
+            crate::finish(definition, object);
+        }
     }
 
     /// Checks an object to be created, metadata first.

@@ -127,18 +127,18 @@ impl Server {
                 {
                     return Answer::Unknown;
                 }
+                self.counter += 1;
+                object.metadata_mut().insert("creationTimestamp", "2025-01-01T00:00:00Z");
+                object.metadata_mut().insert("uid", format!("uid-{}", self.counter));
                 kinds::admission::mutate(t.resource, &mut object, None);
                 t.resource.prepare_create(&mut object, &context);
                 let errors = t.resource.validate(&object);
                 if !errors.is_empty() {
                     return refuse(&errors);
                 }
-                self.counter += 1;
-                let meta = object.metadata_mut();
-                meta.insert("creationTimestamp", "2025-01-01T00:00:00Z");
-                meta.insert("uid", format!("uid-{}", self.counter));
+                t.resource.finish(&mut object);
                 if !dry_run {
-                    meta.insert("resourceVersion", self.counter.to_string());
+                    object.metadata_mut().insert("resourceVersion", self.counter.to_string());
                     self.objects.insert(key, object.clone());
                 }
                 self.served(&t, object)
@@ -183,6 +183,7 @@ impl Server {
                 if !errors.is_empty() {
                     return refuse(&errors);
                 }
+                t.resource.finish(&mut object);
                 if !dry_run && object != old {
                     self.counter += 1;
                     object.metadata_mut().insert("resourceVersion", self.counter.to_string());

@@ -3,7 +3,8 @@ use crate::definitions;
 
 fn decoded(name: &str, body: &str) -> Result<(String, Vec<String>), String> {
     let definition = definitions().get(name).unwrap();
-    let decoded = decode(definition, json::parse(body.as_bytes()).unwrap())?;
+    let mut decoded = decode(definition, json::parse(body.as_bytes()).unwrap())?;
+    finish(definition, &mut decoded.object);
     Ok((json::to_string(&decoded.object), decoded.unknown))
 }
 

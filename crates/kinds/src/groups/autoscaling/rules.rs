@@ -1,0 +1,217 @@
+//! Checks of HorizontalPodAutoscalers.
+
+use crate::check::{self, Errors};
+use crate::read::Read;
+use object::field::{FieldError, Path};
+use object::{Value, names};
+
+pub(super) fn validate(object: &Value) -> Errors {
+    let mut out = Errors::new();
+    let path = Path::ROOT.child("spec");
+    let spec = object.sub("spec");
+    let min = spec.opt_int("minReplicas");
+    let max = spec.int("maxReplicas");
+    if let Some(min) = min.filter(|m| *m < 1) {
+        let why = "must be greater than or equal to 1";
+        out.push(FieldError::invalid(&path.child("minReplicas"), min, why));
+    }
+    if max < 1 {
+        out.push(FieldError::invalid(&path.child("maxReplicas"), max, "must be greater than 0"));
+    }
+    if min.is_some_and(|min| max < min) {
+        let why = "must be greater than or equal to `minReplicas`";
+        out.push(FieldError::invalid(&path.child("maxReplicas"), max, why));
+    }
+    let target = spec.sub("scaleTargetRef");
+    let at = path.child("scaleTargetRef");
+    for key in ["kind", "name"] {
+        if target.text(key).is_empty() {
+            out.push(FieldError::required(&at.child(key), ""));
+        } else {
+            check::name(names::path_segment, target.text(key), &at.child(key), &mut out);
+        }
+    }
+    metrics(spec.list("metrics"), min, &path.child("metrics"), &mut out);
+    if spec.has("behavior") {
+        let at = path.child("behavior");
+        for direction in ["scaleUp", "scaleDown"] {
+            let rules = spec.sub("behavior").sub(direction);
+            if spec.sub("behavior").has(direction) {
+                scaling_rules(rules, &at.child(direction), &mut out);
+            }
+        }
+    }
+    out
+}
+
+const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
+const SOURCES: [&str; 5] = ["object", "external", "pods", "resource", "containerResource"];
+
+fn metrics(list: &[Value], min: Option<i64>, path: &Path<'_>, out: &mut Errors) {
+    let mut beyond_pods = false;
+    for (i, metric) in list.iter().enumerate() {
+        beyond_pods |= metric.has("object") || metric.has("external");
+        one_metric(metric, &path.index(i), out);
+    }
+    if min == Some(0) && !beyond_pods {
+        let why = "must specify at least one Object or External metric to support scaling to zero replicas";
+        out.push(FieldError::forbidden(path, why));
+    }
+}
+
+fn one_metric(metric: &Value, path: &Path<'_>, out: &mut Errors) {
+    let kind = metric.text("type");
+    if kind.is_empty() {
+        out.push(FieldError::required(&path.child("type"), "must specify a metric source type"));
+    } else if !TYPES.contains(&kind) {
+        // Upstream finds this twice: no such type, and no source of that type.
+        out.push(FieldError::not_supported(&path.child("type"), kind, &TYPES));
+        out.push(FieldError::not_supported(&path.child("type"), kind, &TYPES));
+    }
+    let expected = match kind {
+        "Object" => "object",
+        "External" => "external",
+        "Pods" => "pods",
+        "Resource" => "resource",
+        "ContainerResource" => "containerResource",
+        _ => "",
+    };
+    for key in SOURCES.into_iter().filter(|k| metric.has(k)) {
+        source(key, metric.sub(key), &path.child(key), out);
+    }
+    if expected.is_empty() {
+        return;
+    }
+    if !metric.has(expected) {
+        let why = "must populate information for the given metric source";
+        out.push(FieldError::required(&path.child(expected), why));
+    }
+    for other in SOURCES.into_iter().filter(|k| *k != expected && metric.has(k)) {
+        out.push(FieldError::forbidden(&path.child(other), "must populate the given metric source only"));
+    }
+}
+
+fn source(kind: &str, source: &Value, path: &Path<'_>, out: &mut Errors) {
+    let target = source.sub("target");
+    let at = path.child("target");
+    match kind {
+        "resource" | "containerResource" => {
+            if kind == "containerResource" {
+                if source.text("container").is_empty() {
+                    out.push(FieldError::required(&path.child("container"), "must specify a container"));
+                } else {
+                    check::name(names::dns1123_label, source.text("container"), &path.child("container"), out);
+                }
+            }
+            if source.text("name").is_empty() {
+                out.push(FieldError::required(&path.child("name"), "must specify a resource name"));
+            }
+            metric_target(target, &at, out);
+            match (target.has("averageUtilization"), target.has("averageValue")) {
+                (false, false) => {
+                    let why = "must set either a target raw value or a target utilization";
+                    out.push(FieldError::required(&at.child("averageUtilization"), why));
+                }
+                (true, true) => {
+                    let why = "may not set both a target raw value and a target utilization";
+                    out.push(FieldError::forbidden(&at.child("averageValue"), why));
+                }
+                _ => {}
+            }
+        }
+        _ => {
+            if kind == "object" {
+                let described = source.sub("describedObject");
+                let here = path.child("describedObject");
+                check::required(described, "kind", &here, out);
+                check::required(described, "name", &here, out);
+            }
+            let metric = path.child("metric");
+            if source.sub("metric").text("name").is_empty() {
+                out.push(FieldError::required(&metric.child("name"), "must specify a metric name"));
+            } else {
+                check::name(names::path_segment, source.sub("metric").text("name"), &metric.child("name"), out);
+            }
+            if source.sub("metric").has("selector") {
+                check::label_selector(source.sub("metric").sub("selector"), &metric.child("selector"), out);
+            }
+            metric_target(target, &at, out);
+            let set = (target.has("value"), target.has("averageValue"));
+            match (kind, set) {
+                ("pods", (_, false)) => {
+                    let why = "must specify a positive target averageValue";
+                    out.push(FieldError::required(&at.child("averageValue"), why));
+                }
+                ("object" | "external", (false, false)) => {
+                    let why = if kind == "object" {
+                        "must set either a target value or averageValue"
+                    } else {
+                        "must set either a target value for metric or a per-pod target"
+                    };
+                    out.push(FieldError::required(&at.child("averageValue"), why));
+                }
+                ("external", (true, true)) => {
+                    let why = "may not set both a target value for metric and a per-pod target";
+                    out.push(FieldError::forbidden(&at.child("value"), why));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn metric_target(target: &Value, path: &Path<'_>, out: &mut Errors) {
+    let kind = target.text("type");
+    if kind.is_empty() {
+        out.push(FieldError::required(&path.child("type"), "must specify a metric target type"));
+    } else if !matches!(kind, "Utilization" | "Value" | "AverageValue") {
+        let why = "must be either Utilization, Value, or AverageValue";
+        out.push(FieldError::invalid(&path.child("type"), kind, why));
+    }
+    for key in ["value", "averageValue"] {
+        if let Some(quantity) = check::quantity(target.sub(key)).filter(|q| !q.sign().is_gt()) {
+            out.push(FieldError::invalid(&path.child(key), quantity.to_string().as_str(), "must be positive"));
+        }
+    }
+    check::positive(target, "averageUtilization", path, out);
+}
+
+fn scaling_rules(rules: &Value, path: &Path<'_>, out: &mut Errors) {
+    if let Some(window) = rules.opt_int("stabilizationWindowSeconds") {
+        let at = path.child("stabilizationWindowSeconds");
+        if window < 0 {
+            out.push(FieldError::invalid(&at, window, "must be greater than or equal to zero"));
+        }
+        if window > 3600 {
+            out.push(FieldError::invalid(&at, window, "must be less than or equal to 3600"));
+        }
+    }
+    if rules.has("selectPolicy") {
+        check::one_of(rules, "selectPolicy", &["Disabled", "Max", "Min"], path, out);
+    }
+    let policies = path.child("policies");
+    if rules.list("policies").is_empty() {
+        out.push(FieldError::required(&policies, "must specify at least one Policy"));
+    }
+    for (i, policy) in rules.list("policies").iter().enumerate() {
+        let at = policies.index(i);
+        check::one_of(policy, "type", &["Percent", "Pods"], &at, out);
+        for key in ["value", "periodSeconds"] {
+            if policy.int(key) <= 0 {
+                out.push(FieldError::invalid(&at.child(key), policy.int(key), "must be greater than zero"));
+            }
+        }
+        if policy.int("periodSeconds") > 1800 {
+            let why = "must be less than or equal to 1800";
+            out.push(FieldError::invalid(&at.child("periodSeconds"), policy.int("periodSeconds"), why));
+        }
+    }
+}
+
+pub(super) fn validate_status(new: &Value, _: &Value) -> Errors {
+    let mut out = Errors::new();
+    let path = Path::ROOT.child("status");
+    check::not_negative(new.sub("status"), "currentReplicas", &path, &mut out);
+    check::not_negative(new.sub("status"), "desiredReplicas", &path, &mut out);
+    out
+}

@@ -1,0 +1,9 @@
+//! The resources of the group `batch`.
+
+mod cron;
+mod cronjob;
+mod job;
+
+use crate::resource::Resource;
+
+pub(crate) const RESOURCES: &[Resource] = &[cronjob::CRONJOBS, job::JOBS];
