@@ -255,14 +255,26 @@ impl Node {
         self.fact(|f| if let Fact::Rules(set) = f { Some(&*set.rules) } else { None }).unwrap_or_default()
     }
 
-    /// The rules as programs, in the same order; none where the node has no CEL type.
-    pub(crate) fn compiled_rules(&self) -> Option<&Compiled> {
-        let set = self.fact(|f| if let Fact::Rules(set) = f { Some(set) } else { None })?;
-        let compile = || {
-            let decls = Decls::new(self);
-            Some(rules::compile(self, decls.get(self)?, &Expressions::All, None))
+    /// The rules as programs, in the same order, compiled now if they never ran; none where the node has no CEL type.
+    pub(crate) fn compiled_rules(&self, decls: Option<&Decls>) -> Option<&Compiled> {
+        let compile = || match decls {
+            Some(decls) => Some(rules::compile(self, decls.get(self)?, &Expressions::All, None)),
+            None => Some(rules::compile(self, Decls::new(self).get(self)?, &Expressions::All, None)),
         };
-        set.compiled.get_or_init(compile).as_ref()
+        self.rule_set()?.compiled.get_or_init(compile).as_ref()
+    }
+
+    fn rule_set(&self) -> Option<&RuleSet> {
+        self.fact(|f| if let Fact::Rules(set) = f { Some(&**set) } else { None })
+    }
+
+    /// Whether the rules of this node and of all below it are compiled.
+    pub(crate) fn rules_compiled(&self) -> bool {
+        !self.rules_within
+            || self.rule_set().is_none_or(|set| set.compiled.get().is_some())
+                && self.properties.iter().all(|(_, node)| node.rules_compiled())
+                && self.items().is_none_or(Node::rules_compiled)
+                && self.additional_schema().is_none_or(Node::rules_compiled)
     }
 
     /// Whether this node or one below it has rules.

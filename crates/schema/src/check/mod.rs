@@ -9,21 +9,46 @@ use crate::format::Format;
 use crate::structural::{Additional, Fact, Node, Pattern, Type};
 use object::field::{FieldError, Path, Shown};
 use object::{Map, Value, json};
+use std::cell::Cell;
 use std::fmt;
 
 /// Checks `value` against `node`. `prefix` goes before the field of each error; the sentences start below it.
 ///
 /// `old` is what the value takes the place of: errors of parts that did not change are dropped.
 pub(crate) fn check(node: &Node, value: &Value, old: Option<&Value>, prefix: &Path<'_>) -> Vec<FieldError> {
-    let checker = Checker { prefix, int_or_string: "integer,string" };
+    let checker = Checker { prefix, int_or_string: "integer,string", room: Cell::new(MAX_TEXT) };
     let pair = old.map(|old| Pair { node, old });
-    checker.ratcheted(node, value, pair, &Place::Root).errors
+    without_silent(checker.ratcheted(node, value, pair, &Place::Root).errors)
 }
 
 /// Checks a default. Upstream forgets then that an int-or-string has types.
 pub(crate) fn check_default(node: &Node, value: &Value, prefix: &Path<'_>) -> Vec<FieldError> {
-    let checker = Checker { prefix, int_or_string: "" };
-    checker.value(node, value, None, &Place::Root).errors
+    let checker = Checker { prefix, int_or_string: "", room: Cell::new(MAX_TEXT) };
+    without_silent(checker.value(node, value, None, &Place::Root).errors)
+}
+
+/// Leaves out the errors for whose texts there was no room.
+fn without_silent(mut errors: Vec<FieldError>) -> Vec<FieldError> {
+    if errors.len() > 1 && errors.iter().any(|error| !error.is_silent()) {
+        errors.retain(|error| !error.is_silent());
+    }
+    errors
+}
+
+/// An error without a text, which stands for one that there was no room for.
+trait Silent {
+    fn silent() -> Self;
+    fn is_silent(&self) -> bool;
+}
+
+impl Silent for FieldError {
+    fn silent() -> Self {
+        FieldError::invalid(&Path::ROOT, Shown::raw(""), "")
+    }
+
+    fn is_silent(&self) -> bool {
+        self.detail.is_empty() && self.value.as_ref().is_some_and(|shown| *shown == Shown::raw(""))
+    }
 }
 
 /// What a check found.
@@ -70,7 +95,16 @@ struct Checker<'c> {
     prefix: &'c Path<'c>,
     /// The types of an int-or-string.
     int_or_string: &'static str,
+    /// How many bytes of texts may still be made.
+    room: Cell<usize>,
 }
+
+/// The most bytes that the texts of one check may take together, those of branches that do not matter in the end
+/// included. Upstream knows no such limit; beyond it errors only count.
+const MAX_TEXT: usize = 16 << 20;
+
+/// The most bytes of a value that an error shows. Values of other than a huge size are shown as they are.
+const MAX_SHOWN: usize = 64 << 10;
 
 impl Checker<'_> {
     /// Checks a value, and forgets its errors where it is what it was.
@@ -176,7 +210,7 @@ impl Checker<'_> {
         }
         let allowed: Vec<String> =
             allowed.iter().map(|one| one.as_str().map_or_else(|| json::to_string(one), str::to_owned)).collect();
-        verdict.errors.push(self.at(place, |path| FieldError::not_supported(path, value, &allowed)));
+        verdict.errors.push(self.at(place, |path| FieldError::not_supported(path, shown(value), &allowed)));
     }
 
     fn string(&self, node: &Node, text: &str, place: &Place<'_>, verdict: &mut Verdict) {
@@ -383,11 +417,29 @@ impl Checker<'_> {
     }
 
     fn at(&self, place: &Place<'_>, make: impl FnOnce(&Path<'_>) -> FieldError) -> FieldError {
+        if self.room.get() == 0 {
+            return FieldError::silent();
+        }
         let text = place.to_string();
-        match text.strip_prefix('.').unwrap_or(&text) {
+        let error = match text.strip_prefix('.').unwrap_or(&text) {
             "" => make(self.prefix),
             name => make(&self.prefix.child(name)),
+        };
+        self.room.set(self.room.get().saturating_sub(error.field.len() + error.detail.len()));
+        error
+    }
+}
+
+fn shown(value: &Value) -> Shown {
+    match value {
+        Value::Array(_) | Value::Object(_) => {
+            let mut text = object::go::syntax(value);
+            if text.len() > MAX_SHOWN {
+                text = text.chars().take(MAX_SHOWN).collect::<String>() + "…";
+            }
+            Shown::raw(text)
         }
+        other => other.into(),
     }
 }
 

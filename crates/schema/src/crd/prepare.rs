@@ -2,7 +2,7 @@
 
 use crate::metadata::{self, Malformed};
 use crate::stack;
-use crate::structural::Structural;
+use crate::structural::{Node, Structural};
 use object::field::Path;
 use object::{Map, Value, map};
 
@@ -108,35 +108,49 @@ fn settle_defaults(definition: &mut Value) {
         return;
     };
     for version in versions {
-        if let Some(schema) = version.get_mut("schema").and_then(|s| s.get_mut("openAPIV3Schema")) {
-            stack::with_room(depth, || settle(schema));
+        if let Some(schema) = version.get_mut("schema").and_then(|s| s.get_mut("openAPIV3Schema"))
+            && mentions(schema, "x-kubernetes-embedded-resource")
+            && mentions(schema, "default")
+            && let Ok(structural) = Structural::new(schema)
+        {
+            stack::with_room(depth, || settle(schema, structural.root()));
         }
     }
 }
 
-/// Settles the defaults in a schema; tells whether an embedded resource is there.
-fn settle(schema: &mut Value) -> bool {
-    let mut embedded = schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true));
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.values_mut().for_each(|property| embedded |= settle(property));
-    }
-    for key in ["items", "additionalProperties"] {
-        if let Some(inner @ Value::Object(_)) = schema.get_mut(key) {
-            embedded |= settle(inner);
-        }
-    }
-    if embedded
-        && schema.get("default").is_some()
-        && let Some(mut default) = schema.remove_at(&["default"])
-    {
-        if let Ok(structural) = Structural::new(schema) {
-            let mut coerced = default.clone();
-            let root = structural.root();
-            if metadata::coerce_part(root, &mut coerced, Malformed::Refuse, false, &Path::ROOT).is_ok() {
-                default = coerced;
+/// Whether a member of the name `key` stands anywhere.
+fn mentions(value: &Value, key: &str) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                if members.contains_key(key) {
+                    return true;
+                }
+                open.extend(members.values());
             }
+            Value::Array(items) => open.extend(items),
+            _ => {}
         }
-        schema.set_at(&["default"], default);
     }
-    embedded
+    false
+}
+
+fn settle(schema: &mut Value, node: &Node) {
+    for (name, inner) in node.properties() {
+        if let Some(property) = schema.get_mut("properties").and_then(|p| p.get_mut(name)) {
+            settle(property, inner);
+        }
+    }
+    for (key, inner) in [("items", node.items()), ("additionalProperties", node.additional_schema())] {
+        if let (Some(schema), Some(inner)) = (schema.get_mut(key), inner) {
+            settle(schema, inner);
+        }
+    }
+    if let Some(default @ (Value::Object(_) | Value::Array(_))) = schema.get_mut("default") {
+        let mut coerced = default.clone();
+        if metadata::coerce_part(node, &mut coerced, Malformed::Refuse, false, &Path::ROOT).is_ok() {
+            *default = coerced;
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Running the rules of a schema over an object.
 
+use super::Decls;
 use super::adapt::adapt;
 use super::compile::CompiledRule;
 use crate::check::Pair;
@@ -8,6 +9,7 @@ use cel::interpret::{Activation, Limits};
 use cel::value::{ErrorKind as CelErrorKind, Result as CelResult, Value as Cel};
 use object::Value;
 use object::field::{FieldError, Path};
+use std::cell::OnceCell;
 
 /// What all rules over one object may cost.
 pub(crate) const OBJECT_BUDGET: u64 = 10_000_000;
@@ -21,9 +23,16 @@ const MAX_MESSAGE: usize = 5 * 1024;
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
+/// The most bytes that the texts of a run's errors may take together. Upstream knows no such limit; a run that gets
+/// there has said enough.
+const MAX_TEXT: usize = 4 << 20;
+
 /// A run over one object.
 pub(crate) struct Run {
     budget: u64,
+    text: usize,
+    /// The CEL types of the schema, once rules have to be compiled.
+    decls: Option<Decls>,
     pub(crate) errors: Vec<FieldError>,
     pub(crate) warnings: Vec<String>,
 }
@@ -34,24 +43,40 @@ pub(crate) struct Run {
 enum Correlation<'p> {
     /// Nothing is let pass.
     Off,
-    Own(Pair<'p>, &'p Value),
-    Around(Pair<'p>, &'p Value),
+    Own(Part<'p>),
+    Around(Part<'p>),
+}
+
+/// A part with its old value. Whether they are equal is found out at most once.
+#[derive(Clone, Copy)]
+struct Part<'p> {
+    pair: Pair<'p>,
+    value: &'p Value,
+    equal: &'p OnceCell<bool>,
 }
 
 impl<'p> Correlation<'p> {
-    fn below(self, value: &'p Value, find: impl FnOnce(Pair<'p>) -> Option<Pair<'p>>) -> Self {
+    /// What holds for a part below: its own old value, or that of what is around it.
+    fn below(self, pair: Option<Pair<'p>>, value: &'p Value, equal: &'p OnceCell<bool>) -> Self {
+        match (self, pair) {
+            (Correlation::Own(_), Some(pair)) => Correlation::Own(Part { pair, value, equal }),
+            (Correlation::Own(part), None) => Correlation::Around(part),
+            (other, _) => other,
+        }
+    }
+
+    fn pair(self) -> Option<Pair<'p>> {
         match self {
-            Correlation::Own(pair, own) => match find(pair) {
-                Some(inner) => Correlation::Own(inner, value),
-                None => Correlation::Around(pair, own),
-            },
-            other => other,
+            Correlation::Own(part) => Some(part.pair),
+            Correlation::Off | Correlation::Around(_) => None,
         }
     }
 
     fn is_unchanged(self) -> bool {
         match self {
-            Correlation::Own(pair, value) | Correlation::Around(pair, value) => pair.is_equal(value),
+            Correlation::Own(part) | Correlation::Around(part) => {
+                *part.equal.get_or_init(|| part.pair.is_equal(part.value))
+            }
             Correlation::Off => false,
         }
     }
@@ -63,7 +88,7 @@ struct Stop;
 impl Run {
     /// A run that may cost `budget`.
     pub(crate) fn new(budget: u64) -> Self {
-        Run { budget, errors: Vec::new(), warnings: Vec::new() }
+        Run { budget, text: 0, decls: None, errors: Vec::new(), warnings: Vec::new() }
     }
 
     /// Runs all rules of `node` and below it. With `ratchet` a failure of a part that did not change is a warning.
@@ -76,10 +101,14 @@ impl Run {
         ratchet: bool,
         path: &Path<'_>,
     ) -> Option<u64> {
+        let equal = OnceCell::new();
         let correlation = match old {
-            Some(old) if ratchet => Correlation::Own(Pair { node, old }, value),
+            Some(old) if ratchet => Correlation::Own(Part { pair: Pair { node, old }, value, equal: &equal }),
             _ => Correlation::Off,
         };
+        if !node.rules_compiled() {
+            self.decls = Some(Decls::new(node));
+        }
         match self.node(node, value, old, correlation, path) {
             Ok(()) => Some(self.budget),
             Err(Stop) => None,
@@ -106,7 +135,8 @@ impl Run {
                 let old_items = old.map(|old| Pair { node, old }.items());
                 for (i, item) in items.iter().enumerate() {
                     let pair = old_items.as_ref().and_then(|old| old.item(item));
-                    let correlation = correlation.below(item, |_| pair);
+                    let equal = OnceCell::new();
+                    let correlation = correlation.below(pair, item, &equal);
                     self.node(schema, item, pair.map(|pair| pair.old), correlation, &path.index(i))?;
                 }
             }
@@ -114,7 +144,9 @@ impl Run {
                 for (key, value) in members.iter() {
                     let declared = node.property(key);
                     let Some(schema) = declared.or_else(|| node.additional_schema()) else { continue };
-                    let correlation = correlation.below(value, |pair| pair.member(key));
+                    let equal = OnceCell::new();
+                    let pair = correlation.pair().and_then(|pair| pair.member(key));
+                    let correlation = correlation.below(pair, value, &equal);
                     let old = old.and_then(|old| old.get(key));
                     let path = if declared.is_some() { path.child(key) } else { path.key(key) };
                     self.node(schema, value, old, correlation, &path)?;
@@ -134,7 +166,7 @@ impl Run {
         path: &Path<'_>,
     ) -> Result<(), Stop> {
         let kind = node.typ().map_or("", Type::name);
-        let Some(compiled) = node.compiled_rules() else {
+        let Some(compiled) = node.compiled_rules(self.decls.as_ref()) else {
             let detail = "rule compiler initialization error: unable to convert structural schema to CEL declarations";
             self.errors.push(FieldError::invalid(path, kind, detail));
             return Ok(());
@@ -177,11 +209,21 @@ impl Run {
                     } else {
                         format!("{text} evaluating rule: {shown}")
                     };
-                    self.errors.push(FieldError::invalid(path, kind, detail));
+                    self.report(FieldError::invalid(path, kind, detail), false)?;
                 }
             }
         }
         Ok(())
+    }
+
+    fn report(&mut self, error: FieldError, unchanged: bool) -> Result<(), Stop> {
+        self.text += error.field.len() + error.detail.len();
+        if unchanged {
+            self.warnings.push(error.to_string());
+        } else {
+            self.errors.push(error);
+        }
+        if self.text > MAX_TEXT { Err(Stop) } else { Ok(()) }
     }
 
     fn stop(&mut self, path: &Path<'_>, kind: &str, detail: String) -> Result<(), Stop> {
@@ -219,11 +261,7 @@ impl Run {
                 FieldError::invalid(path, kind, detail)
             }
         };
-        if !compiled.uses_old && correlation.is_unchanged() {
-            self.warnings.push(error.to_string());
-        } else {
-            self.errors.push(error);
-        }
+        self.report(error, !compiled.uses_old && correlation.is_unchanged())?;
         if stop { Err(Stop) } else { Ok(()) }
     }
 

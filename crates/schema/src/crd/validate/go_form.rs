@@ -8,6 +8,9 @@ use std::fmt::Write;
 /// What stands for the address of a set pointer. No client can rely on one.
 const ADDRESS: &str = "0xc000000000";
 
+/// Where printing ends, in bytes. Nested schemas are printed at each level that is wrong, which could add up.
+const MAX_TEXT: usize = 64 * 1024;
+
 /// How a field is printed.
 #[derive(Clone, Copy)]
 enum Form {
@@ -97,6 +100,9 @@ pub(super) fn items(value: &Value) -> Shown {
 }
 
 fn push_schema(out: &mut String, value: &Value) {
+    if out.len() > MAX_TEXT {
+        return out.push('…');
+    }
     out.push_str("apiextensions.JSONSchemaProps{");
     for (key, name, form) in SCHEMA {
         let _ = write!(out, "{name}:");

@@ -31,6 +31,9 @@ const AT_ROOT: [(&str, &str); 22] = [
     ("x-kubernetes-validations", "XValidations"),
 ];
 
+/// Where looking for further errors ends. Upstream knows no such limit; whoever reads on is not helped.
+pub(super) const MAX_ERRORS: usize = 10_000;
+
 /// Checks the schema of a version, or that of all of them; `path` is the parent of `openAPIV3Schema`.
 ///
 /// `status` tells whether `status` is a subresource, `unchanged` whether the schema is what it was in the definition
@@ -52,20 +55,20 @@ pub(super) fn validate_schema(
         errors.push(FieldError::forbidden(&path.child("nullable"), "nullable cannot be true at the root"));
     }
     let mut unstructural = None;
-    let mut compiled = None;
+    let mut structural = None;
+    let mut compile_rules = false;
     match Structural::new(schema) {
         Err(error) => unstructural = Some(error),
-        Ok(structure) => {
+        Ok(made) => {
             let found = structural::validate(schema, &path);
-            let found = if found.is_empty() { defaults::validate(schema, &structure, &path) } else { found };
-            if found.is_empty() {
-                compiled = Some(structure);
-            }
+            let found = if found.is_empty() { defaults::validate(schema, &made, &path) } else { found };
+            compile_rules = found.is_empty();
             errors.extend(found);
+            structural = Some(made);
         }
     }
-    let mut rules =
-        compiled.as_ref().map(|structure| rules::Rules::new(structure, unchanged, context.explain, context.old));
+    let valid = structural.as_ref().filter(|_| compile_rules);
+    let mut rules = valid.map(|made| rules::Rules::new(made, unchanged, context.explain, context.old));
     let walk = Walk {
         path: &path,
         root: true,
@@ -75,8 +78,7 @@ pub(super) fn validate_schema(
         cardinality: rules::Cardinality::ONCE,
     };
     let mut found = Vec::new();
-    let node = compiled.as_ref().map(Structural::root);
-    validate(schema, walk, node.zip(rules.as_mut()), &mut found);
+    validate(schema, walk, structural.as_ref().map(Structural::root), rules.as_mut(), &mut found);
     errors.extend(found);
     let mut costs = Vec::new();
     if let Some(rules) = rules {
@@ -137,21 +139,25 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// The schema's compiled form, and the rules met so far. Inside branches there is none: their rules never run.
-type Compiled<'n, 'r, 's> = Option<(&'n crate::Node, &'r mut rules::Rules<'s>)>;
-
-fn validate<'s>(schema: &Value, walk: Walk<'_>, compiled: Compiled<'s, '_, 's>, errors: &mut Vec<FieldError>) {
+/// Checks a schema and those below it. `node` is its compiled form; inside branches there is none. Where there is a
+/// `compiler`, rules are compiled.
+fn validate<'s>(
+    schema: &Value,
+    walk: Walk<'_>,
+    node: Option<&'s crate::Node>,
+    mut compiler: Option<&mut rules::Rules<'s>>,
+    errors: &mut Vec<FieldError>,
+) {
     // Errors of this schema and of those below it: while there are any its rules are not looked at.
     let before = errors.len();
-    let (node, mut compiler) = match compiled {
-        Some((node, compiler)) => (Some(node), Some(compiler)),
-        None => (None, None),
-    };
+    if before > MAX_ERRORS {
+        return;
+    }
     keywords(schema, walk, errors);
     children(schema, walk, node, compiler.as_deref_mut(), errors);
     extensions(schema, walk.path, errors);
     list_type(schema, walk.path, errors);
-    rules::fields(schema, walk.path, errors);
+    rules::fields(schema, node, walk.path, errors);
     if let (Some(node), Some(compiler)) = (node, compiler)
         && !node.rules().is_empty()
         && errors.len() == before
@@ -218,8 +224,8 @@ fn children<'s>(
             Some(limit) => below.cardinality = walk.cardinality.within(limit),
             None => below.cardinality.unbounded = Some(&unbounded),
         }
-        let compiled = node.and_then(crate::Node::additional_schema).zip(compiler.as_deref_mut());
-        validate(additional, below, compiled, errors);
+        let node = node.and_then(crate::Node::additional_schema);
+        validate(additional, below, node, compiler.as_deref_mut(), errors);
     }
     let resource = walk.root || flag(schema, "x-kubernetes-embedded-resource");
     let at = path.child("properties");
@@ -233,24 +239,24 @@ fn children<'s>(
                 below.defaults = Some(&reason);
             }
         }
-        let compiled = node.and_then(|node| node.property(name)).zip(compiler.as_deref_mut());
-        validate(property, below, compiled, errors);
+        let node = node.and_then(|node| node.property(name));
+        validate(property, below, node, compiler.as_deref_mut(), errors);
     }
     for key in ["patternProperties", "definitions", "dependencies"] {
         let at = path.child(key);
         for (name, inner) in members(schema, key).iter().filter(|(_, v)| v.as_object().is_some()) {
-            validate(inner, walk.below(&at.key(name)), None, errors);
+            validate(inner, walk.below(&at.key(name)), None, None, errors);
         }
     }
     for key in ["additionalItems", "not"] {
         if let Some(inner @ Value::Object(_)) = schema.get(key) {
-            validate(inner, walk.below(&path.child(key)), None, errors);
+            validate(inner, walk.below(&path.child(key)), None, None, errors);
         }
     }
     for key in ["allOf", "oneOf", "anyOf"] {
         let at = path.child(key);
         for (i, branch) in list(schema, key).iter().enumerate() {
-            validate(branch, walk.below(&at.index(i)), None, errors);
+            validate(branch, walk.below(&at.index(i)), None, None, errors);
         }
     }
     let at = path.child("items");
@@ -265,12 +271,11 @@ fn children<'s>(
     }
     match schema.get("items") {
         Some(items @ Value::Object(_)) => {
-            let compiled = node.and_then(crate::Node::items).zip(compiler);
-            validate(items, below, compiled, errors);
+            validate(items, below, node.and_then(crate::Node::items), compiler, errors);
         }
         Some(Value::Array(items)) => {
             for (i, item) in items.iter().enumerate() {
-                validate(item, below.below(&at.index(i)), None, errors);
+                validate(item, below.below(&at.index(i)), None, None, errors);
             }
         }
         _ => {}

@@ -11,17 +11,18 @@ use object::field::{FieldError, Path};
 
 const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// Checks the fields of the rules of one schema.
-pub(super) fn fields(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+/// Checks the fields of the rules of one schema; `node` is its compiled form, if it has one.
+pub(super) fn fields(schema: &Value, node: Option<&Node>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let rules = list(schema, "x-kubernetes-validations");
     if rules.is_empty() {
         return;
     }
     let path = path.child("x-kubernetes-validations");
     let breaks = |text: &str| text.contains(['\n', '\r']);
-    // Only a rule that names a field needs the compiled schema.
-    let structural =
-        if rules.iter().any(|rule| !text(rule, "fieldPath").is_empty()) { Structural::new(schema).ok() } else { None };
+    // Where the whole has no structural form, a part may still have one. With many errors this one does not matter.
+    let named = rules.iter().any(|rule| !text(rule, "fieldPath").is_empty());
+    let own = if named && node.is_none() && errors.len() < 64 { Structural::new(schema).ok() } else { None };
+    let node = node.or(own.as_ref().map(Structural::root));
     for (i, rule) in rules.iter().enumerate() {
         let path = path.index(i);
         let (expression, message) = (text(rule, "rule").trim(), text(rule, "message"));
@@ -46,11 +47,11 @@ pub(super) fn fields(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldErro
         if let Some(reason) = rule.get("reason").and_then(Value::as_str).filter(|reason| !REASONS.contains(reason)) {
             errors.push(FieldError::not_supported(&path.child("reason"), reason, &REASONS));
         }
-        field_path(text(rule, "fieldPath"), structural.as_ref(), &path.child("fieldPath"), errors);
+        field_path(text(rule, "fieldPath"), node, &path.child("fieldPath"), errors);
     }
 }
 
-fn field_path(value: &str, structural: Option<&Structural>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn field_path(value: &str, node: Option<&Node>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if value.is_empty() {
         return;
     }
@@ -61,7 +62,7 @@ fn field_path(value: &str, structural: Option<&Structural>, path: &Path<'_>, err
     if value.contains(['\n', '\r']) {
         invalid("fieldPath must not contain line breaks");
     }
-    if structural.is_some_and(|structural| json_path::resolve(value, structural.root(), true).is_err()) {
+    if node.is_some_and(|node| json_path::resolve(value, node, true).is_err()) {
         invalid("fieldPath must be a valid path");
     }
 }

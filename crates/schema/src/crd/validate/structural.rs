@@ -1,5 +1,6 @@
 //! The rules that make a schema structural.
 
+use super::openapi::MAX_ERRORS;
 use super::{flag, list, members, text};
 use object::field::{FieldError, Path};
 use object::{Map, Value};
@@ -25,6 +26,9 @@ fn has(schema: &Value, key: &str) -> bool {
 }
 
 fn invariants(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if errors.len() > MAX_ERRORS {
+        return;
+    }
     let kind = text(schema, "type");
     let embedded = flag(schema, "x-kubernetes-embedded-resource");
     let preserve = flag(schema, "x-kubernetes-preserve-unknown-fields");
@@ -159,6 +163,9 @@ fn nested(branch: &Value, skip_any_of: bool, path: &Path<'_>, errors: &mut Vec<F
     const EMPTY: &str = "must be empty to be structural";
     const UNDEFINED: &str = "must be undefined to be structural";
     const FALSE: &str = "must be false to be structural";
+    if errors.len() > MAX_ERRORS {
+        return;
+    }
     value_validation(branch, skip_any_of, false, path, errors);
     if let Some(items) = branch.get("items").filter(|v| v.as_object().is_some()) {
         nested(items, false, &path.child("items"), errors);
