@@ -1,9 +1,23 @@
 //! What is particular to a kind. Every request goes the same way whatever its kind; where kinds differ, it asks the
-//! kind's [`Strategy`]. There are two: one for built-in kinds, one for custom resources.
+//! kind's [`Strategy`]. There are two: [`Builtin`] over the catalogue of built-in kinds, [`Custom`] over the schemas of
+//! definitions.
+//!
+//! An object is in one of three forms: *sent*, as a client of the request's version writes it; *worked on*, as the
+//! strategy wants it while a request is handled; *stored*. For custom resources the sent form is worked on, for
+//! built-in kinds the stored one.
 
+mod builtin;
+mod custom;
+mod definitions;
+
+pub use builtin::Builtin;
+pub use custom::Custom;
+pub use definitions::Definitions;
+
+use crate::auth::UserInfo;
+use jiff::Timestamp;
 use object::Value;
 use object::field::FieldError;
-use object::names::NameCheck;
 use std::borrow::Cow;
 
 /// Which part of an object a request writes.
@@ -13,8 +27,25 @@ pub enum Part {
     Main,
     /// The subresource `status`.
     Status,
-    /// Another subresource that takes the whole object, for example `finalize` or `approval`.
+    /// The subresource `scale`, after it was turned into a change of the object.
+    Scale,
+    /// The subresource `finalize` of namespaces.
+    Finalize,
+    /// Another subresource that takes the whole object, for example `approval`.
     Other(&'static str),
+}
+
+impl Part {
+    /// The subresource's name; empty for the object itself.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Main => "",
+            Part::Status => "status",
+            Part::Scale => "scale",
+            Part::Finalize => "finalize",
+            Part::Other(name) => name,
+        }
+    }
 }
 
 /// What a check found.
@@ -26,35 +57,79 @@ pub struct Checked {
     pub warnings: Vec<String>,
 }
 
+/// Who writes, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer<'a> {
+    /// The user.
+    pub user: &'a UserInfo,
+    /// The time of the request.
+    pub now: Timestamp,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The heading.
+    pub name: String,
+    /// `string`, `integer`, `number`, `boolean` or `date`.
+    pub ty: String,
+    /// The format, for example `name`.
+    pub format: String,
+    /// A sentence about it.
+    pub description: String,
+    /// 0 for columns that are always shown.
+    pub priority: i64,
+}
+
 /// What is particular to a kind in one version.
 pub trait Strategy: Send + Sync + 'static {
-    /// Brings what a request sent into shape: types checked, unknown fields dropped, defaults set. Gives the paths of
-    /// unknown fields where `track` is true; the error is Go's text.
+    /// Brings what a client sent into the form that is worked on: types checked, unknown fields dropped, defaults set.
+    /// Gives the paths of unknown fields where `track` is true; the error is Go's text.
     fn receive(&self, object: &mut Value, track: bool) -> Result<Vec<String>, String>;
 
-    /// Brings an object of this version that was stored under another schema into shape.
-    fn restore(&self, object: &mut Value);
+    /// From the form that is worked on to the one that is sent.
+    fn present(&self, object: &mut Value);
 
-    /// Names the schema: what was stored under the same one needs no [`Strategy::restore`].
+    /// From the stored form (of any version, conversion webhooks apart) to the one that is worked on.
+    fn load(&self, object: &mut Value);
+
+    /// From the form that is worked on to the stored one.
+    fn save(&self, object: &mut Value);
+
+    /// Names the schema that [`Strategy::save`] brings objects into.
+    fn stored_fingerprint(&self) -> u64;
+
+    /// Names the schema of this version. What is stored under the same one is served as it is stored, `apiVersion`
+    /// apart.
     fn fingerprint(&self) -> u64;
 
     /// What creation sets by itself.
-    fn prepare_create(&self, object: &mut Value);
+    fn prepare_create(&self, object: &mut Value, writer: Writer<'_>);
 
     /// What an update of `part` sets by itself, or takes back.
-    fn prepare_update(&self, object: &mut Value, old: &Value, part: Part);
+    fn prepare_update(&self, object: &mut Value, old: &Value, part: Part, writer: Writer<'_>);
 
-    /// Checks an object that is to be created; metadata is not its matter.
+    /// Checks an object that is to be created.
     fn validate(&self, object: &Value) -> Checked;
 
     /// Checks what is to take the place of `old`.
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked;
 
-    /// The rule for names.
-    fn name_check(&self) -> NameCheck;
+    /// Whether selectors may name a field beside `metadata.name` and `metadata.namespace`; the error is what the
+    /// client is told.
+    fn knows_field(&self, field: &str) -> Result<(), String>;
 
-    /// The text of a field for field selectors; `None` when the kind does not know the field.
-    fn field<'o>(&self, object: &'o Value, field: &str) -> Option<Cow<'o, str>>;
+    /// The text of such a field of an object in the stored form for built-in kinds, in the sent form for others.
+    fn field<'o>(&self, object: &'o Value, field: &str) -> Cow<'o, str>;
+
+    /// The columns of tables.
+    fn columns(&self) -> Vec<Column>;
+
+    /// The cells of an object's row; the object is in the form that is worked on.
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value>;
+
+    /// What field ownership knows about the kind.
+    fn ownership(&self) -> &crate::ownership::Kind;
 
     /// Whether an update creates what is not there.
     fn creates_on_update(&self) -> bool {
@@ -70,4 +145,25 @@ pub trait Strategy: Send + Sync + 'static {
     fn orphans_by_default(&self) -> bool {
         false
     }
+
+    /// After how many seconds an object goes by itself; 0 for never.
+    fn expires(&self) -> u64 {
+        0
+    }
+
+    /// Where `scale` finds its numbers; nothing when the kind has no such subresource.
+    fn scale(&self) -> Option<ScalePaths> {
+        None
+    }
+}
+
+/// Where `scale` finds its numbers, as paths of member names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// The replicas that are wanted.
+    pub spec: Vec<String>,
+    /// The replicas that are there.
+    pub status: Vec<String>,
+    /// The label selector as text (custom resources) or as an object (built-in kinds).
+    pub selector: Option<Vec<String>>,
 }

@@ -1,0 +1,168 @@
+//! Built-in kinds, over the catalogue of the crate `kinds`.
+
+use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
+use crate::auth::UserInfo;
+use crate::ownership::Kind;
+use jiff::Timestamp;
+use object::Value;
+use std::borrow::Cow;
+
+/// Names the form in which this program stores built-in kinds; it changes when their decoding or defaults do.
+const FINGERPRINT: u64 = 1;
+
+/// A built-in kind in one version.
+#[derive(Debug)]
+pub struct Builtin {
+    resource: &'static kinds::Resource,
+    version: &'static kinds::Version,
+    ownership: Kind,
+}
+
+impl Builtin {
+    /// The strategy of a resource of the catalogue in one of its versions.
+    pub fn new(resource: &'static kinds::Resource, version: &'static kinds::Version) -> Self {
+        Builtin { resource, version, ownership: Kind::builtin(resource, version) }
+    }
+
+    /// The catalogue's entry.
+    pub fn resource(&self) -> &'static kinds::Resource {
+        self.resource
+    }
+}
+
+impl Strategy for Builtin {
+    fn receive(&self, object: &mut Value, _track: bool) -> Result<Vec<String>, String> {
+        let Some(definition) = self.version.definition() else { return Ok(Vec::new()) };
+        let decoded = kinds::decode(definition, std::mem::take(object))?;
+        *object = decoded.object;
+        (self.version.default)(object);
+        if let Some(conversion) = &self.version.convert {
+            (conversion.to_stored)(object);
+        }
+        Ok(decoded.unknown)
+    }
+
+    fn present(&self, object: &mut Value) {
+        if let Some(conversion) = &self.version.convert {
+            (conversion.from_stored)(object);
+        }
+    }
+
+    fn load(&self, _object: &mut Value) {}
+
+    fn save(&self, _object: &mut Value) {}
+
+    fn stored_fingerprint(&self) -> u64 {
+        FINGERPRINT
+    }
+
+    fn fingerprint(&self) -> u64 {
+        // Another version's objects have to be converted: they have no stored form of their own.
+        if self.version.convert.is_some() { 0 } else { FINGERPRINT }
+    }
+
+    fn prepare_create(&self, object: &mut Value, writer: Writer<'_>) {
+        let user = user(writer.user);
+        self.resource.prepare_create(object, &kinds::Context { now: writer.now, user: Some(&user) });
+    }
+
+    fn prepare_update(&self, object: &mut Value, old: &Value, part: Part, writer: Writer<'_>) {
+        let user = user(writer.user);
+        let context = kinds::Context { now: writer.now, user: Some(&user) };
+        match part {
+            Part::Main | Part::Scale => self.resource.prepare_update(object, old, &context),
+            Part::Status => self.resource.prepare_status(object, old, &context),
+            Part::Finalize => object.set_at(&["status"], old.get("status").cloned().unwrap_or_default()),
+            Part::Other(_) => self.resource.prepare_status(object, old, &context),
+        }
+    }
+
+    fn validate(&self, object: &Value) -> Checked {
+        let warnings = (self.resource.strategy.warnings)(object, None);
+        Checked { errors: self.resource.validate(object), warnings }
+    }
+
+    fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
+        let errors = match part {
+            Part::Main | Part::Scale => self.resource.validate_update(object, old),
+            Part::Status | Part::Finalize | Part::Other(_) => self.resource.validate_status(object, old),
+        };
+        let warnings = match part {
+            Part::Main => (self.resource.strategy.warnings)(object, Some(old)),
+            _ => Vec::new(),
+        };
+        Checked { errors, warnings }
+    }
+
+    fn knows_field(&self, field: &str) -> Result<(), String> {
+        if self.resource.selectable.iter().any(|f| f.name == field) {
+            return Ok(());
+        }
+        if self.resource.selectable.is_empty() {
+            let field = object::go::quote(field);
+            return Err(format!("{field} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""));
+        }
+        Err(format!("field label not supported: {field}"))
+    }
+
+    fn field<'o>(&self, object: &'o Value, field: &str) -> Cow<'o, str> {
+        let known = self.resource.selectable.iter().find(|f| f.name == field);
+        Cow::Owned(known.map(|f| (f.value)(object)).unwrap_or_default())
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        let columns = self.resource.columns.iter();
+        columns
+            .map(|c| Column {
+                name: c.name.to_owned(),
+                ty: c.ty.to_owned(),
+                format: c.format.to_owned(),
+                description: String::new(),
+                priority: i64::from(c.priority),
+            })
+            .collect()
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        (self.resource.cells)(object, now)
+    }
+
+    fn ownership(&self) -> &Kind {
+        &self.ownership
+    }
+
+    fn creates_on_update(&self) -> bool {
+        self.resource.strategy.create_on_update
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        self.resource.strategy.unconditional_update
+    }
+
+    fn orphans_by_default(&self) -> bool {
+        self.resource.strategy.propagation == kinds::Propagation::Orphan
+    }
+
+    fn expires(&self) -> u64 {
+        self.resource.storage.map_or(0, |s| s.expires)
+    }
+
+    fn scale(&self) -> Option<ScalePaths> {
+        self.resource.subresource("scale")?;
+        let path = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        Some(ScalePaths {
+            spec: path(["spec", "replicas"]),
+            status: path(["status", "replicas"]),
+            selector: Some(path(["spec", "selector"])),
+        })
+    }
+}
+
+fn user(user: &UserInfo) -> kinds::User {
+    kinds::User {
+        name: user.name.clone(),
+        uid: user.uid.clone(),
+        groups: user.groups.clone(),
+        extra: user.extra.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+    }
+}

@@ -1,0 +1,346 @@
+//! Custom resources, over the schemas of their definitions.
+
+use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
+use crate::ownership::Kind;
+use crate::table::JsonPath;
+use jiff::Timestamp;
+use object::field::{FieldError, Path, Shown};
+use object::{Map, Value, go, metadata, names};
+use schema::Version;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A custom resource in one version of its definition.
+pub struct Custom {
+    version: Arc<Version>,
+    storage: Arc<Version>,
+    fingerprint: u64,
+    stored_fingerprint: u64,
+    api_version: String,
+    stored_api_version: String,
+    columns: Vec<(Column, Option<JsonPath>)>,
+    selectable: Vec<(String, Vec<String>)>,
+    scale: Option<ScalePaths>,
+    ownership: Kind,
+}
+
+impl Custom {
+    /// The strategy of the version `name` of a definition. `versions` are its compiled versions, `ownership` what
+    /// field ownership knows of it in this version.
+    pub fn new(definition: &Value, name: &str, versions: &[Arc<Version>], ownership: Kind) -> Option<Self> {
+        let version = versions.iter().find(|v| v.version == name)?.clone();
+        let described = describe(definition, name)?;
+        let stored_name = storage_version(definition);
+        let storage = versions.iter().find(|v| v.version == stored_name)?.clone();
+        let group = definition.str_at(&["spec", "group"]).unwrap_or_default();
+        Some(Custom {
+            fingerprint: fingerprint(described),
+            stored_fingerprint: describe(definition, stored_name).map_or(0, fingerprint),
+            api_version: format!("{group}/{name}"),
+            stored_api_version: format!("{group}/{stored_name}"),
+            columns: columns(described),
+            selectable: selectable(described),
+            scale: scale(described),
+            version,
+            storage,
+            ownership,
+        })
+    }
+
+    fn check_type(&self, object: &Value, errors: &mut Vec<FieldError>) {
+        for (key, wanted) in [("apiVersion", &self.api_version), ("kind", &self.version.kind)] {
+            let given = object.str_at(&[key]).unwrap_or_default();
+            if given != wanted {
+                errors.push(FieldError::invalid(&Path::ROOT.child(key), given, format!("must be {wanted}")));
+            }
+        }
+    }
+
+    fn check_scale(&self, object: &Value, errors: &mut Vec<FieldError>) {
+        let Some(scale) = &self.scale else { return };
+        for path in [&scale.spec, &scale.status] {
+            let shown = format!(".{}", path.join("."));
+            let field = Path::ROOT.child(&shown);
+            match at(object, path) {
+                Some(Value::Int(n)) if *n < 0 => {
+                    errors.push(FieldError::invalid(&field, *n, "should be a non-negative integer"));
+                }
+                Some(Value::Int(n)) if i32::try_from(*n).is_err() => {
+                    let why = format!("should be less than or equal to {}", i32::MAX);
+                    errors.push(FieldError::invalid(&field, *n, why));
+                }
+                Some(Value::Float(f)) => {
+                    let why =
+                        format!("{shown} accessor error: {} is of the type float64, expected int64", go::float(*f));
+                    errors.push(FieldError::invalid(&field, 0, why));
+                }
+                _ => {}
+            }
+        }
+        if let Some(path) = &scale.selector {
+            match at(object, path) {
+                None | Some(Value::String(_)) => {}
+                Some(other) => {
+                    let shown = format!(".{}", path.join("."));
+                    let why = format!(
+                        "{shown} accessor error: {} is of the type {}, expected string",
+                        go::plain(other),
+                        go_type(other)
+                    );
+                    errors.push(FieldError::invalid(&Path::ROOT.child(&shown), Shown::raw("\"\""), why));
+                }
+            }
+        }
+    }
+
+    fn checked(&self, mut errors: Vec<FieldError>, object: &Value, outcome: schema::Outcome) -> Checked {
+        errors.extend(outcome.errors);
+        self.check_scale(object, &mut errors);
+        Checked { errors, warnings: outcome.warnings }
+    }
+}
+
+impl Strategy for Custom {
+    fn receive(&self, object: &mut Value, track: bool) -> Result<Vec<String>, String> {
+        self.version.receive(object, track).map_err(|e| e.to_string())
+    }
+
+    fn present(&self, _object: &mut Value) {}
+
+    fn load(&self, object: &mut Value) {
+        object.set_at(&["apiVersion"], Value::from(self.api_version.as_str()));
+        self.version.restore(object);
+    }
+
+    fn save(&self, object: &mut Value) {
+        object.set_at(&["apiVersion"], Value::from(self.stored_api_version.as_str()));
+        self.storage.restore(object);
+    }
+
+    fn stored_fingerprint(&self) -> u64 {
+        self.stored_fingerprint
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    fn prepare_create(&self, object: &mut Value, _writer: Writer<'_>) {
+        if self.version.status {
+            object.remove_at(&["status"]);
+        }
+        object.metadata_mut().insert("generation", 1);
+    }
+
+    fn prepare_update(&self, object: &mut Value, old: &Value, part: Part, _writer: Writer<'_>) {
+        if part == Part::Status {
+            let managed = object.remove_at(&["metadata", "managedFields"]);
+            let version = object.remove_at(&["metadata", "resourceVersion"]);
+            let status = object.remove_at(&["status"]);
+            *object = old.clone();
+            set_or_remove(object, &["status"], status);
+            set_or_remove(object, &["metadata", "managedFields"], managed);
+            set_or_remove(object, &["metadata", "resourceVersion"], version);
+            return;
+        }
+        if self.version.status {
+            set_or_remove(object, &["status"], old.get("status").cloned());
+        }
+        let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or(0);
+        let changed = differs(object, old, self.version.status);
+        object.metadata_mut().insert("generation", generation + i64::from(changed));
+    }
+
+    fn validate(&self, object: &Value) -> Checked {
+        let mut errors = Vec::new();
+        self.check_type(object, &mut errors);
+        let empty = Map::new();
+        let meta = object.metadata().unwrap_or(&empty);
+        let path = Path::ROOT.child("metadata");
+        errors.extend(metadata::validate(meta, self.version.namespaced, names::dns1123_subdomain, &path));
+        let mut checked = self.checked(errors, object, self.version.validate(object));
+        checked.warnings.extend(finalizer_warnings(object));
+        checked
+    }
+
+    fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
+        let mut errors = Vec::new();
+        if part != Part::Status {
+            self.check_type(object, &mut errors);
+        }
+        let empty = Map::new();
+        let (meta, old_meta) = (object.metadata().unwrap_or(&empty), old.metadata().unwrap_or(&empty));
+        errors.extend(metadata::validate_update(meta, old_meta, &Path::ROOT.child("metadata")));
+        let outcome = match part {
+            Part::Status => self.version.validate_status_update(object, old),
+            _ => self.version.validate_update(object, old),
+        };
+        let mut checked = self.checked(errors, object, outcome);
+        if part != Part::Status && object.meta_list("finalizers") != old.meta_list("finalizers") {
+            checked.warnings.extend(finalizer_warnings(object));
+        }
+        checked
+    }
+
+    fn knows_field(&self, field: &str) -> Result<(), String> {
+        if self.selectable.iter().any(|(name, _)| name == field) {
+            return Ok(());
+        }
+        Err(format!("field label not supported: {field}"))
+    }
+
+    fn field<'o>(&self, object: &'o Value, field: &str) -> Cow<'o, str> {
+        let path = self.selectable.iter().find(|(name, _)| name == field).map(|(_, path)| path);
+        match path.and_then(|path| at(object, path)) {
+            Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
+            Some(value @ (Value::Bool(_) | Value::Int(_))) => Cow::Owned(go::plain(value)),
+            _ => Cow::Borrowed(""),
+        }
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        self.columns.iter().map(|(column, _)| column.clone()).collect()
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let cell = |(column, path): &(Column, Option<JsonPath>)| match path {
+            None => Value::from(object.name()),
+            Some(path) => crate::table::custom_cell(&column.ty, path, object, now),
+        };
+        self.columns.iter().map(cell).collect()
+    }
+
+    fn ownership(&self) -> &Kind {
+        &self.ownership
+    }
+
+    fn scale(&self) -> Option<ScalePaths> {
+        self.scale.clone()
+    }
+}
+
+/// The entry of a version in a definition.
+fn describe<'d>(definition: &'d Value, name: &str) -> Option<&'d Value> {
+    let versions = definition.at(&["spec", "versions"])?.as_array()?;
+    versions.iter().find(|v| v.str_at(&["name"]) == Some(name))
+}
+
+/// The name of the version that is stored.
+pub(crate) fn storage_version(definition: &Value) -> &str {
+    let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
+    let stored = versions.iter().find(|v| v.get("storage").and_then(Value::as_bool) == Some(true));
+    stored.and_then(|v| v.str_at(&["name"])).unwrap_or_default()
+}
+
+/// A number for a version's schema: what was stored under the same one needs no pruning and no defaults.
+fn fingerprint(version: &Value) -> u64 {
+    let schema = version.at(&["schema", "openAPIV3Schema"]);
+    let digest = ring::digest::digest(&ring::digest::SHA256, &schema.map(object::json::to_vec).unwrap_or_default());
+    let first = digest.as_ref().first_chunk().copied().unwrap_or_default();
+    // 0 is the fingerprint of nothing.
+    u64::from_le_bytes(first).max(1)
+}
+
+const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
+const AGE_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+
+/// The columns of a version: the name, then those of the definition, or the age where it has none.
+fn columns(version: &Value) -> Vec<(Column, Option<JsonPath>)> {
+    let text = |v: &Value, key: &str| v.str_at(&[key]).unwrap_or_default().to_owned();
+    let column = |name: &str, ty: &str, format: &str, description: &str| Column {
+        name: name.to_owned(),
+        ty: ty.to_owned(),
+        format: format.to_owned(),
+        description: description.to_owned(),
+        priority: 0,
+    };
+    let mut out = vec![(column("Name", "string", "name", NAME_DESCRIPTION), None)];
+    let own = version.get("additionalPrinterColumns").and_then(Value::as_array).unwrap_or_default();
+    if own.is_empty() {
+        out.push((column("Age", "date", "", AGE_DESCRIPTION), JsonPath::parse(".metadata.creationTimestamp")));
+    }
+    for c in own {
+        let path = text(c, "jsonPath");
+        let mut description = text(c, "description");
+        if description.is_empty() {
+            description = format!("Custom resource definition column (in JSONPath format): {path}");
+        }
+        let priority = c.get("priority").and_then(Value::as_int).unwrap_or(0);
+        let column = Column { priority, ..column(&text(c, "name"), &text(c, "type"), &text(c, "format"), &description) };
+        out.push((column, Some(JsonPath::parse(&path).unwrap_or_default())));
+    }
+    out
+}
+
+fn selectable(version: &Value) -> Vec<(String, Vec<String>)> {
+    let fields = version.get("selectableFields").and_then(Value::as_array).unwrap_or_default();
+    let paths = fields.iter().filter_map(|f| f.str_at(&["jsonPath"]));
+    paths.map(|p| (p.trim_start_matches('.').to_owned(), split(p))).collect()
+}
+
+fn scale(version: &Value) -> Option<ScalePaths> {
+    let scale = version.at(&["subresources", "scale"]).filter(|s| !s.is_null())?;
+    let path = |key: &str| scale.str_at(&[key]).map(split);
+    Some(ScalePaths {
+        spec: path("specReplicasPath").unwrap_or_default(),
+        status: path("statusReplicasPath").unwrap_or_default(),
+        selector: path("labelSelectorPath").filter(|p| !p.is_empty()),
+    })
+}
+
+fn split(path: &str) -> Vec<String> {
+    path.split('.').filter(|p| !p.is_empty()).map(str::to_owned).collect()
+}
+
+/// What stands at a path of member names.
+pub(crate) fn at<'v>(object: &'v Value, path: &[String]) -> Option<&'v Value> {
+    path.iter().try_fold(object, |value, key| value.get(key))
+}
+
+fn set_or_remove(object: &mut Value, path: &[&str], value: Option<Value>) {
+    match value {
+        Some(value) => object.set_at(path, value),
+        None => {
+            object.remove_at(path);
+        }
+    }
+}
+
+/// Whether anything outside the metadata changed (and outside the status, where that is a subresource).
+fn differs(new: &Value, old: &Value, skip_status: bool) -> bool {
+    let content = |object: &Value| -> usize {
+        let members = object.as_object().into_iter().flat_map(Map::iter);
+        members.filter(|(k, _)| counts(k, skip_status)).count()
+    };
+    let members = new.as_object().into_iter().flat_map(Map::iter);
+    content(new) != content(old)
+        || members.filter(|(k, _)| counts(k, skip_status)).any(|(key, value)| old.get(key) != Some(value))
+}
+
+fn counts(key: &str, skip_status: bool) -> bool {
+    key != "metadata" && !(skip_status && key == "status")
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Float(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// Finalizers should carry a domain.
+fn finalizer_warnings(object: &Value) -> Vec<String> {
+    let standard = ["kubernetes", "orphan", "foregroundDeletion"];
+    let plain = object.meta_list("finalizers").into_iter().filter(|f| !f.contains('/') && !standard.contains(f));
+    plain
+        .map(|f| {
+            let f = go::quote(f);
+            format!("metadata.finalizers: {f}: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers")
+        })
+        .collect()
+}
