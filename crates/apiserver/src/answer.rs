@@ -72,6 +72,8 @@ pub enum Failure {
     Status(Box<Status>),
     /// A text as Go's HTTP library sends it, for example `404 page not found`.
     Text(u16, String),
+    /// Another object, with its code.
+    Object(u16, Box<Value>),
 }
 
 impl From<Status> for Failure {
@@ -101,6 +103,7 @@ impl Failure {
         match self {
             Failure::Status(status) => of_status(&status),
             Failure::Text(code, text) => plain(code, text),
+            Failure::Object(code, object) => json_value(code, &object),
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct Version {
 
 /// A resource in one version.
 pub struct Resource {
+    /// A number of its own; a changed definition makes resources with new ones.
+    pub serial: u64,
     /// The group; empty for the core group.
     pub group: String,
     /// The version.
@@ -90,6 +92,8 @@ pub struct Definition {
     pub uid: String,
     /// Whether the definition is going away, so that nothing may be created any more.
     pub terminating: bool,
+    /// Whether a webhook converts between its versions.
+    pub converts: bool,
     /// The definition as it is stored.
     pub object: Arc<object::Value>,
 }

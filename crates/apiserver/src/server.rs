@@ -1,15 +1,22 @@
 //! The server: one store, the catalogue of what is served, and the way of a request.
 
+use crate::admission::{Admission, AdmitAll};
 use crate::answer::{Body, Failure, Response, Warnings};
 use crate::auth::UserInfo;
 use crate::authorize::{AlwaysAllow, Attributes, Authorizer, Decision};
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Group};
+use crate::controllers::{definitions, namespaces};
+use crate::conversion::{Converter, NoConverter};
+use crate::handlers;
+use crate::registry::Frames;
 use crate::request::{Query, RequestInfo};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::Request;
 use object::Status;
 use object::status::Qualified;
+use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::sync::Arc;
 use store::Store;
 use tokio::sync::watch;
@@ -24,6 +31,12 @@ pub struct Options {
     pub authorizer: Arc<dyn Authorizer>,
     /// The time.
     pub clock: Clock,
+    /// Webhooks and policies.
+    pub admission: Arc<dyn Admission>,
+    /// What converts custom resources whose definitions ask for a webhook.
+    pub converter: Arc<dyn Converter>,
+    /// Whether the content of deleted namespaces is removed. (Upstream another program does that.)
+    pub namespace_controller: bool,
     /// The address and port by which clients reach the server, for those that ask `/api` for it.
     pub advertised: String,
 }
@@ -31,7 +44,14 @@ pub struct Options {
 impl Default for Options {
     /// Everybody may do everything; the time is the system's.
     fn default() -> Self {
-        Options { authorizer: Arc::new(AlwaysAllow), clock: Arc::new(jiff::Timestamp::now), advertised: String::new() }
+        Options {
+            authorizer: Arc::new(AlwaysAllow),
+            clock: Arc::new(jiff::Timestamp::now),
+            admission: Arc::new(AdmitAll),
+            converter: Arc::new(NoConverter),
+            namespace_controller: true,
+            advertised: String::new(),
+        }
     }
 }
 
@@ -41,15 +61,21 @@ pub enum StartError {
     /// The store cannot be read.
     #[error(transparent)]
     Read(#[from] store::ReadError),
-    /// The store cannot be written.
-    #[error(transparent)]
-    Write(#[from] store::WriteError),
+    /// The objects that every cluster has cannot be made.
+    #[error("the first objects cannot be made: {0}")]
+    Objects(String),
 }
 
 /// An API server without its sockets.
 pub struct Server {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: Options,
+    pub(crate) definitions: tokio::sync::Mutex<definitions::Known>,
+    /// What is being emptied: definitions and namespaces.
+    pub(crate) emptying: Mutex<HashSet<String>>,
+    /// The namespaces that are going away.
+    pub(crate) terminating: Mutex<HashSet<String>>,
+    pub(crate) frames: Frames,
     catalogue: ArcSwap<Catalogue>,
     stop: watch::Sender<bool>,
 }
@@ -58,8 +84,20 @@ impl Server {
     /// Opens a server on a store: reads the definitions that are there, makes the objects that every cluster has, and
     /// starts the controllers.
     pub async fn new(store: Arc<dyn Store>, options: Options) -> Result<Arc<Self>, StartError> {
-        let catalogue = ArcSwap::from_pointee(Catalogue::default());
-        Ok(Arc::new(Server { store, options, catalogue, stop: watch::channel(false).0 }))
+        let server = Arc::new(Server {
+            store,
+            options,
+            definitions: tokio::sync::Mutex::default(),
+            emptying: Mutex::default(),
+            terminating: Mutex::default(),
+            frames: Frames::default(),
+            catalogue: ArcSwap::from_pointee(crate::builtin::catalogue()),
+            stop: watch::channel(false).0,
+        });
+        definitions::start(&server).await?;
+        let started = namespaces::start(&server).await;
+        started.map_err(|failure| StartError::Objects(format!("{failure:?}")))?;
+        Ok(server)
     }
 
     /// Answers a request whose body is there in full.
@@ -67,29 +105,24 @@ impl Server {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         let info = RequestInfo::new(&parts.method, parts.uri.path(), &query);
-        let mut warnings = Warnings::default();
-        let result = self.route(&parts, body, &query, &info, &user, &mut warnings).await;
-        let mut response = result.unwrap_or_else(Failure::into_response);
+        let (result, warnings) = match self.authorize(&info, &user).await {
+            Err(failure) => (Err(failure), Warnings::default()),
+            Ok(()) if info.is_resource => handlers::answer(self, &parts, body, &query, &info, &user).await,
+            Ok(()) => (self.page(&parts, &info), Warnings::default()),
+        };
+        let mut response = match result {
+            Ok(response) => response,
+            Err(failure) => handlers::refuse(failure, &parts, &query),
+        };
         warnings.write_to(&mut response);
         response
     }
 
-    async fn route(
-        self: &Arc<Self>,
-        parts: &http::request::Parts,
-        _body: Bytes,
-        _query: &Query,
-        info: &RequestInfo,
-        user: &UserInfo,
-        _warnings: &mut Warnings,
-    ) -> Result<Response, Failure> {
-        self.authorize(info, user).await?;
-        if !info.is_resource {
-            let pages =
-                [crate::discovery::respond, crate::openapi::respond, crate::health::respond, crate::metrics::respond];
-            return pages.iter().find_map(|page| page(self, info, parts)).ok_or_else(Failure::page_not_found);
-        }
-        Err(Failure::no_such_resource())
+    /// Answers a request for something else than a resource.
+    fn page(&self, parts: &http::request::Parts, info: &RequestInfo) -> Result<Response, Failure> {
+        let pages =
+            [crate::discovery::respond, crate::openapi::respond, crate::health::respond, crate::metrics::respond];
+        pages.iter().find_map(|page| page(self, info, parts)).ok_or_else(Failure::page_not_found)
     }
 
     async fn authorize(&self, info: &RequestInfo, user: &UserInfo) -> Result<(), Failure> {
@@ -119,6 +152,21 @@ impl Server {
     /// The address by which clients reach the server.
     pub(crate) fn advertised(&self) -> &str {
         &self.options.advertised
+    }
+
+    /// Serves a group as it is now; one without versions is served no more.
+    pub(crate) fn serve_group(&self, group: Group) {
+        let held = self.catalogue.load();
+        // A definition may not hide a built-in group.
+        if held.group(&group.name).is_some_and(|g| !g.custom) {
+            return;
+        }
+        self.catalogue.store(Arc::new(held.with_group(group)));
+    }
+
+    /// Becomes true when the server ends.
+    pub(crate) fn stop_signal(&self) -> watch::Receiver<bool> {
+        self.stop.subscribe()
     }
 
     /// The store.

@@ -122,7 +122,7 @@ impl Stored {
         self.raw.len() + 32
     }
 
-    /// Appends the JSON with its version.
+    /// Appends the JSON with its version; 0 leaves the version out.
     pub fn write(&self, out: &mut Vec<u8>, version: u64) {
         self.write_span((HEAD, self.raw.len()), out, version);
     }
@@ -150,7 +150,7 @@ impl Stored {
     }
 
     fn write_span(&self, (start, end): (usize, usize), out: &mut Vec<u8>, version: u64) {
-        if self.style == NOWHERE || self.version_at < start || self.version_at > end {
+        if version == 0 || self.style == NOWHERE || self.version_at < start || self.version_at > end {
             out.extend_from_slice(self.span((start, end)));
             return;
         }

@@ -1,5 +1,7 @@
 //! The form of answer that a client asks for.
 
+use super::Query;
+use crate::answer::{Failure, Outcome};
 use http::{HeaderMap, header};
 use object::Status;
 
@@ -32,6 +34,8 @@ pub struct Form {
     pub encoding: Encoding,
     /// What it shows.
     pub shape: Shape,
+    /// The version of `meta.k8s.io` of tables and metadata: `v1` or `v1beta1`.
+    pub version: &'static str,
     /// Whether it is written with line breaks and indentation.
     pub pretty: bool,
 }
@@ -39,45 +43,55 @@ pub struct Form {
 /// What a resource can answer with.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
-    /// Whether upstream also offers protobuf here (built-in kinds), which the 406 message lists.
-    pub protobuf: bool,
+    /// Whether the resource is a custom one, which has no protobuf form.
+    pub custom: bool,
     /// Whether the answer is a watch.
     pub watch: bool,
 }
 
 /// Chooses the form: the first acceptable one in the client's order of preference.
-pub fn negotiate(headers: &HeaderMap, pretty: Option<bool>, offer: Offer) -> Result<Form, Status> {
+pub fn negotiate(headers: &HeaderMap, query: &Query, offer: Offer) -> Outcome<Form> {
     let accept: Vec<&str> = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
     let accept = accept.join(",");
-    let pretty = pretty.unwrap_or_else(|| wants_pretty(headers));
+    let pretty = match query.get("pretty") {
+        Some(text) => !matches!(text, "" | "false" | "0"),
+        None => wants_pretty(headers),
+    };
+    let form = Form { encoding: Encoding::Json, shape: Shape::Full, version: "v1", pretty };
     if accept.trim().is_empty() {
-        return Ok(Form { encoding: Encoding::Json, shape: Shape::Full, pretty });
+        return Ok(form);
     }
     let mut clauses: Vec<(f32, Clause<'_>)> = accept.split(',').filter_map(Clause::parse).collect();
     // Stable: equal preferences keep the client's order.
     clauses.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut known = false;
     for (_, clause) in &clauses {
         let encoding = match clause.media_type {
             "application/json" | "*/*" | "application/*" => Encoding::Json,
             "application/yaml" if !offer.watch => Encoding::Yaml,
+            "application/vnd.kubernetes.protobuf" => {
+                known = true;
+                continue;
+            }
             _ => continue,
         };
-        let Some(shape) = clause.shape() else { continue };
-        return Ok(Form { encoding, shape, pretty });
+        known = true;
+        let Some((shape, version)) = clause.shape() else { continue };
+        return Ok(Form { encoding, shape, version, ..form });
     }
-    Err(not_acceptable(offer))
+    // The router of built-in kinds sees media types first, and says so in its own words.
+    if !offer.custom && !known {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {}", OFFERED.join(", "));
+        return Err(Status { details: Some(Default::default()), ..Status::new(406, "NotAcceptable", message) }.into());
+    }
+    Err(not_acceptable(&format!("only the following media types are accepted: {}", OFFERED.join(", "))))
 }
 
-fn not_acceptable(offer: Offer) -> Status {
-    let mut types = vec!["application/json"];
-    if !offer.watch {
-        types.push("application/yaml");
-    }
-    if offer.protobuf {
-        types.push(if offer.watch { "application/vnd.kubernetes.protobuf;stream=watch" } else { "application/vnd.kubernetes.protobuf" });
-    }
-    let message = format!("only the following media types are accepted: {}", types.join(", "));
-    Status::new(406, "NotAcceptable", message)
+const OFFERED: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+/// 406 with a message.
+pub fn not_acceptable(message: &str) -> Failure {
+    Status::new(406, "NotAcceptable", message).into()
 }
 
 /// Browsers and the usual command-line clients are used by people.
@@ -113,17 +127,19 @@ impl<'a> Clause<'a> {
         (weight > 0.0).then_some((weight, clause))
     }
 
-    fn shape(&self) -> Option<Shape> {
+    fn shape(&self) -> Option<(Shape, &'static str)> {
         if self.target.is_empty() {
-            return Some(Shape::Full);
+            return Some((Shape::Full, "v1"));
         }
-        if self.group != "meta.k8s.io" || !matches!(self.version, "v1" | "v1beta1") {
-            return None;
-        }
+        let version = match (self.group, self.version) {
+            ("meta.k8s.io", "v1") => "v1",
+            ("meta.k8s.io", "v1beta1") => "v1beta1",
+            _ => return None,
+        };
         match self.target {
-            "Table" => Some(Shape::Table),
-            "PartialObjectMetadata" => Some(Shape::Metadata),
-            "PartialObjectMetadataList" => Some(Shape::MetadataList),
+            "Table" => Some((Shape::Table, version)),
+            "PartialObjectMetadata" => Some((Shape::Metadata, version)),
+            "PartialObjectMetadataList" => Some((Shape::MetadataList, version)),
             _ => None,
         }
     }
@@ -134,10 +150,13 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn form(accept: &'static str) -> Result<(Encoding, Shape), String> {
+    fn form(accept: &'static str, custom: bool) -> Result<(Encoding, Shape), String> {
         let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
-        let offer = Offer { protobuf: true, watch: false };
-        negotiate(&headers, None, offer).map(|f| (f.encoding, f.shape)).map_err(|s| s.message)
+        match negotiate(&headers, &Query::default(), Offer { custom, watch: false }) {
+            Ok(form) => Ok((form.encoding, form.shape)),
+            Err(Failure::Status(status)) => Err(status.message),
+            Err(Failure::Text(_, text)) => Err(text),
+        }
     }
 
     #[test]
@@ -150,11 +169,17 @@ mod tests {
             ("application/json;q=0.1,application/yaml;q=0.9", (Encoding::Yaml, Shape::Full)),
             ("*/*", (Encoding::Json, Shape::Full)),
         ] {
-            assert_eq!(form(accept), Ok(expected), "{accept}");
+            assert_eq!(form(accept, true), Ok(expected), "{accept}");
         }
-        assert_eq!(
-            form("text/html"),
-            Err("only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf".to_owned())
-        );
+    }
+
+    #[test]
+    fn nothing_acceptable_is_told_as_the_kinds_router_does() {
+        let types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        let custom = format!("only the following media types are accepted: {types}");
+        assert_eq!(form("text/html", true), Err(custom.clone()));
+        assert_eq!(form("application/json;as=Table;v=v9;g=meta.k8s.io", false), Err(custom));
+        let builtin = format!("406: Not Acceptable\n\nAvailable representations: {types}");
+        assert_eq!(form("text/html", false), Err(builtin));
     }
 }

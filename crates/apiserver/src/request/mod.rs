@@ -2,10 +2,11 @@
 
 mod accept;
 pub mod body;
+pub mod delete;
 mod info;
 pub mod options;
 mod query;
 
-pub use accept::{Encoding, Form, Offer, Shape, negotiate};
+pub use accept::{Encoding, Form, Offer, Shape, negotiate, not_acceptable};
 pub use info::{RequestInfo, Verb};
 pub use query::Query;

@@ -143,6 +143,12 @@ impl Strategy for Builtin {
         self.resource.strategy.propagation == kinds::Propagation::Orphan
     }
 
+    fn holds(&self, object: &Value) -> bool {
+        // Namespaces have finalizers of their own in their spec.
+        self.resource.kind == "Namespace"
+            && object.at(&["spec", "finalizers"]).and_then(Value::as_array).is_some_and(|f| !f.is_empty())
+    }
+
     fn expires(&self) -> u64 {
         self.resource.storage.map_or(0, |s| s.expires)
     }

@@ -4,8 +4,7 @@ use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
 use crate::ownership::Kind;
 use crate::table::JsonPath;
 use jiff::Timestamp;
-use object::field::{FieldError, Path, Shown};
-use object::{Map, Value, go, metadata, names};
+use object::{Map, Value, go};
 use schema::Version;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -45,58 +44,6 @@ impl Custom {
             storage,
             ownership,
         })
-    }
-
-    fn check_type(&self, object: &Value, errors: &mut Vec<FieldError>) {
-        for (key, wanted) in [("apiVersion", &self.api_version), ("kind", &self.version.kind)] {
-            let given = object.str_at(&[key]).unwrap_or_default();
-            if given != wanted {
-                errors.push(FieldError::invalid(&Path::ROOT.child(key), given, format!("must be {wanted}")));
-            }
-        }
-    }
-
-    fn check_scale(&self, object: &Value, errors: &mut Vec<FieldError>) {
-        let Some(scale) = &self.scale else { return };
-        for path in [&scale.spec, &scale.status] {
-            let shown = format!(".{}", path.join("."));
-            let field = Path::ROOT.child(&shown);
-            match at(object, path) {
-                Some(Value::Int(n)) if *n < 0 => {
-                    errors.push(FieldError::invalid(&field, *n, "should be a non-negative integer"));
-                }
-                Some(Value::Int(n)) if i32::try_from(*n).is_err() => {
-                    let why = format!("should be less than or equal to {}", i32::MAX);
-                    errors.push(FieldError::invalid(&field, *n, why));
-                }
-                Some(Value::Float(f)) => {
-                    let why =
-                        format!("{shown} accessor error: {} is of the type float64, expected int64", go::float(*f));
-                    errors.push(FieldError::invalid(&field, 0, why));
-                }
-                _ => {}
-            }
-        }
-        if let Some(path) = &scale.selector {
-            match at(object, path) {
-                None | Some(Value::String(_)) => {}
-                Some(other) => {
-                    let shown = format!(".{}", path.join("."));
-                    let why = format!(
-                        "{shown} accessor error: {} is of the type {}, expected string",
-                        go::plain(other),
-                        go_type(other)
-                    );
-                    errors.push(FieldError::invalid(&Path::ROOT.child(&shown), Shown::raw("\"\""), why));
-                }
-            }
-        }
-    }
-
-    fn checked(&self, mut errors: Vec<FieldError>, object: &Value, outcome: schema::Outcome) -> Checked {
-        errors.extend(outcome.errors);
-        self.check_scale(object, &mut errors);
-        Checked { errors, warnings: outcome.warnings }
     }
 }
 
@@ -152,34 +99,23 @@ impl Strategy for Custom {
     }
 
     fn validate(&self, object: &Value) -> Checked {
-        let mut errors = Vec::new();
-        self.check_type(object, &mut errors);
-        let empty = Map::new();
-        let meta = object.metadata().unwrap_or(&empty);
-        let path = Path::ROOT.child("metadata");
-        errors.extend(metadata::validate(meta, self.version.namespaced, names::dns1123_subdomain, &path));
-        let mut checked = self.checked(errors, object, self.version.validate(object));
-        checked.warnings.extend(finalizer_warnings(object));
-        checked
+        let outcome = self.version.validate(object);
+        let mut warnings = finalizer_warnings(object);
+        warnings.extend(outcome.warnings);
+        Checked { errors: outcome.errors, warnings }
     }
 
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
-        let mut errors = Vec::new();
-        if part != Part::Status {
-            self.check_type(object, &mut errors);
-        }
-        let empty = Map::new();
-        let (meta, old_meta) = (object.metadata().unwrap_or(&empty), old.metadata().unwrap_or(&empty));
-        errors.extend(metadata::validate_update(meta, old_meta, &Path::ROOT.child("metadata")));
         let outcome = match part {
             Part::Status => self.version.validate_status_update(object, old),
             _ => self.version.validate_update(object, old),
         };
-        let mut checked = self.checked(errors, object, outcome);
+        let mut warnings = Vec::new();
         if part != Part::Status && object.meta_list("finalizers") != old.meta_list("finalizers") {
-            checked.warnings.extend(finalizer_warnings(object));
+            warnings = finalizer_warnings(object);
         }
-        checked
+        warnings.extend(outcome.warnings);
+        Checked { errors: outcome.errors, warnings }
     }
 
     fn knows_field(&self, field: &str) -> Result<(), String> {
@@ -293,7 +229,7 @@ fn split(path: &str) -> Vec<String> {
 }
 
 /// What stands at a path of member names.
-pub(crate) fn at<'v>(object: &'v Value, path: &[String]) -> Option<&'v Value> {
+pub fn at<'v>(object: &'v Value, path: &[String]) -> Option<&'v Value> {
     path.iter().try_fold(object, |value, key| value.get(key))
 }
 
@@ -319,18 +255,6 @@ fn differs(new: &Value, old: &Value, skip_status: bool) -> bool {
 
 fn counts(key: &str, skip_status: bool) -> bool {
     key != "metadata" && !(skip_status && key == "status")
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }
 
 /// Finalizers should carry a domain.

@@ -11,7 +11,7 @@ mod custom;
 mod definitions;
 
 pub use builtin::Builtin;
-pub use custom::Custom;
+pub(crate) use custom::{Custom, at, storage_version};
 pub use definitions::Definitions;
 
 use crate::auth::UserInfo;
@@ -143,6 +143,12 @@ pub trait Strategy: Send + Sync + 'static {
 
     /// Whether a delete without a policy leaves dependents alone.
     fn orphans_by_default(&self) -> bool {
+        false
+    }
+
+    /// Whether an object without finalizers that is going away stays nevertheless.
+    fn holds(&self, object: &Value) -> bool {
+        let _ = object;
         false
     }
 

@@ -1,0 +1,104 @@
+//! Who may change or refuse a write after it was authorised.
+
+use crate::Server;
+use crate::answer::{Failure, Outcome};
+use crate::auth::UserInfo;
+use crate::catalogue::Resource;
+use crate::registry;
+use jiff::Timestamp;
+use object::{Status, Value};
+use std::future::Future;
+use std::pin::Pin;
+
+/// What a write does, for admission.
+#[derive(Clone, Copy, Debug)]
+pub struct Attributes<'a> {
+    /// `CREATE`, `UPDATE` or `DELETE`.
+    pub operation: &'static str,
+    /// The resource.
+    pub resource: &'a Resource,
+    /// The subresource; often empty.
+    pub subresource: &'a str,
+    /// The namespace; empty for what is in none.
+    pub namespace: &'a str,
+    /// The object's name; empty until one is generated.
+    pub name: &'a str,
+    /// Who writes.
+    pub user: &'a UserInfo,
+    /// Whether nothing is going to be stored.
+    pub dry_run: bool,
+    /// The object as it is; none for a create.
+    pub old: Option<&'a Value>,
+    /// The options of the request, for example a `CreateOptions`.
+    pub options: &'a Value,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// A future of an admission step.
+pub type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
+
+/// Webhooks and policies. Objects are as clients of the request's version see them. Each step gives warnings for the
+/// client.
+pub trait Admission: Send + Sync + 'static {
+    /// May change the object that is to be written; tells whether it did.
+    fn mutate<'a>(
+        &'a self,
+        server: &'a Server,
+        attributes: Attributes<'a>,
+        object: &'a mut Value,
+        warnings: &'a mut Vec<String>,
+    ) -> Step<'a, bool> {
+        let _ = (server, attributes, object, warnings);
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
+    /// May refuse what is about to be written; `object` is none for a delete.
+    fn validate<'a>(
+        &'a self,
+        server: &'a Server,
+        attributes: Attributes<'a>,
+        object: Option<&'a Value>,
+        warnings: &'a mut Vec<String>,
+    ) -> Step<'a, ()> {
+        let _ = (server, attributes, object, warnings);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Whether anything at all might happen to a resource; where nothing does, objects are not prepared for admission.
+    fn concerns(&self, resource: &Resource) -> bool {
+        let _ = resource;
+        false
+    }
+}
+
+/// Lets everything pass as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AdmitAll;
+
+impl Admission for AdmitAll {}
+
+/// Nothing is created in a namespace that is not there, or going away.
+pub(crate) async fn check_namespace(server: &Server, resource: &Resource, namespace: &str, name: &str) -> Outcome<()> {
+    if !resource.namespaced || resource.verbs == ["create"] {
+        return Ok(());
+    }
+    let namespaces = object::status::Qualified { group: "", name: "namespaces" };
+    let entry = server.store.get(&format!("{NAMESPACES}{namespace}"), None).await.map_err(registry::read_failure)?;
+    let Some(entry) = entry else { return Err(Status::not_found(namespaces, namespace).into()) };
+    let stored = registry::stored(&entry)?;
+    let meta = stored.metadata();
+    if meta.get("deletionTimestamp").is_none_or(Value::is_null) {
+        return Ok(());
+    }
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let cause = format!("namespace {namespace} is being terminated");
+    let status = Status::forbidden(resource.qualified(), name, &why);
+    Err(status.with_cause("NamespaceTerminating", "metadata.namespace", cause).into())
+}
+
+/// What the keys of namespaces start with.
+pub(crate) const NAMESPACES: &str = "/registry/namespaces/";
+
+/// Namespaces that are not to be deleted.
+pub(crate) const PROTECTED: [&str; 3] = ["default", "kube-system", "kube-public"];

@@ -1,0 +1,239 @@
+//! Definitions: from a stored CustomResourceDefinition to a served resource, and back to nothing.
+//!
+//! The work is done while the request that changes a definition is answered, so that its resource serves when the
+//! answer is sent. Only the instances of a deleted one are removed afterwards.
+
+use super::{naming, serving, set_condition};
+use crate::Server;
+use crate::answer::Failure;
+use crate::catalogue::Resource;
+use crate::handlers::time;
+use crate::registry;
+use crate::strategy::Part;
+use jiff::Timestamp;
+use object::Value;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use store::{ListOptions, Range, ReadError};
+
+/// The finalizer of definitions: their instances go first.
+const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// What the keys of definitions start with.
+pub(crate) const PREFIX: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
+
+/// The definitions that are known.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    definitions: BTreeMap<String, Serving>,
+}
+
+#[derive(Debug)]
+struct Serving {
+    definition: Arc<Value>,
+    resources: Vec<Arc<Resource>>,
+}
+
+/// Whether the resource is that of definitions.
+pub(crate) fn is_definitions(resource: &Resource) -> bool {
+    resource.plural == "customresourcedefinitions" && resource.group == "apiextensions.k8s.io"
+}
+
+/// A definition marked for deletion: it gets its finalizer and a condition. The generation stays.
+pub(crate) fn mark_deleted(definition: &Value, now: Timestamp) -> Value {
+    let mut out = definition.clone();
+    let meta = out.metadata_mut();
+    meta.insert("deletionTimestamp", time(now));
+    let mut finalizers: Vec<String> = definition.meta_list("finalizers").into_iter().map(str::to_owned).collect();
+    if !finalizers.iter().any(|f| f == FINALIZER) {
+        finalizers.push(FINALIZER.to_owned());
+    }
+    out.metadata_mut().insert("finalizers", finalizers);
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    terminating(&mut out, "True", "InstanceDeletionPending", message, now);
+    out
+}
+
+fn terminating(definition: &mut Value, status: &str, reason: &str, message: &str, now: Timestamp) {
+    let held = definition.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default();
+    let mut conditions = held.to_vec();
+    set_condition(&mut conditions, "Terminating", status, reason, message, &time(now));
+    definition.set_at(&["status", "conditions"], Value::Array(conditions));
+}
+
+/// Reads all definitions at the start.
+pub(crate) async fn start(server: &Arc<Server>) -> Result<(), ReadError> {
+    let page = server.store.list(&Range::prefix(PREFIX), ListOptions::default()).await?;
+    for entry in page.entries {
+        changed(server, &entry.key).await;
+    }
+    Ok(())
+}
+
+/// A definition was written: works out its names and those of its group, and what is served.
+pub(crate) async fn changed(server: &Arc<Server>, key: &str) {
+    let mut known = server.definitions.lock().await;
+    if let Err(failure) = settle(server, &mut known, key).await {
+        tracing::error!(?failure, key, "a definition cannot be served");
+    }
+}
+
+async fn settle(server: &Arc<Server>, known: &mut Known, key: &str) -> Result<(), Failure> {
+    let name = key.strip_prefix(PREFIX).unwrap_or(key).to_owned();
+    let group = read(server, known, &name).await?;
+    let Some(group) = group else { return Ok(()) };
+    // One definition's names may free or take those of another.
+    let mut waiting: Vec<String> = vec![name];
+    let others = known.definitions.iter().filter(|(_, s)| of_group(&s.definition, &group));
+    waiting.extend(others.map(|(name, _)| name.clone()));
+    let mut seen = HashSet::new();
+    waiting.retain(|name| seen.insert(name.clone()));
+    for name in waiting {
+        name_one(server, known, &group, &name).await?;
+    }
+    let resources = known.definitions.values().filter(|s| of_group(&s.definition, &group));
+    let resources: Vec<Arc<Resource>> = resources.flat_map(|s| s.resources.iter().cloned()).collect();
+    server.serve_group(serving::group(&group, resources.into_iter()));
+    let going = known.definitions.iter().filter(|(_, s)| of_group(&s.definition, &group));
+    for (name, _) in going.filter(|(_, s)| !s.definition.meta_str("deletionTimestamp").is_empty()) {
+        empty(server, name);
+    }
+    Ok(())
+}
+
+fn of_group(definition: &Value, group: &str) -> bool {
+    definition.str_at(&["spec", "group"]) == Some(group)
+}
+
+/// Reads one definition anew. Gives its group, nothing if nobody knows of it.
+async fn read(server: &Arc<Server>, known: &mut Known, name: &str) -> Result<Option<String>, Failure> {
+    let group = |definition: &Value| definition.str_at(&["spec", "group"]).unwrap_or_default().to_owned();
+    let entry = server.store.get(&format!("{PREFIX}{name}"), None).await.map_err(registry::read_failure)?;
+    let Some(entry) = entry else {
+        return Ok(known.definitions.remove(name).map(|s| group(&s.definition)));
+    };
+    let definition = registry::stored(&entry)?.value(entry.mod_revision);
+    let group = group(&definition);
+    keep(known, name, definition);
+    Ok(Some(group))
+}
+
+/// Keeps a definition; its resources are made anew only if something of them changed.
+fn keep(known: &mut Known, name: &str, definition: Value) {
+    if let Some(held) = known.definitions.get(name)
+        && same_resources(&held.definition, &definition)
+    {
+        return;
+    }
+    let definition = Arc::new(definition);
+    let resources = serving::resources(&definition);
+    known.definitions.insert(name.to_owned(), Serving { definition, resources });
+}
+
+fn same_resources(a: &Value, b: &Value) -> bool {
+    let going = |d: &Value| !d.meta_str("deletionTimestamp").is_empty();
+    a.meta_str("uid") == b.meta_str("uid")
+        && going(a) == going(b)
+        && a.get("status") == b.get("status")
+        && a.get("spec") == b.get("spec")
+}
+
+/// Works out the names of a definition and stores them.
+async fn name_one(server: &Arc<Server>, known: &mut Known, group: &str, name: &str) -> Result<(), Failure> {
+    let Some(own) = known.definitions.get(name) else { return Ok(()) };
+    let definition = own.definition.clone();
+    let now = time((server.options.clock)());
+    let all: Vec<Arc<Value>> = known.definitions.values().map(|s| s.definition.clone()).collect();
+    let all: Vec<&Value> = all.iter().map(|d| &**d).filter(|d| of_group(d, group)).collect();
+    if naming::status(&definition, &all, &now).is_none() {
+        return Ok(());
+    }
+    let catalogue = server.catalogue();
+    let resource = catalogue.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
+    let seconds = (server.options.clock)().as_second();
+    let written = server
+        .rewrite(&format!("{PREFIX}{name}"), |definition| {
+            let status = naming::status(definition, &all, &now)?;
+            let mut new = definition.clone();
+            new.set_at(&["status"], status);
+            if let Some(resource) = &resource {
+                let ownership = resource.strategy.ownership();
+                new = ownership.updated(Part::Status, definition, new, "kube-apiserver", seconds);
+            }
+            Some(new)
+        })
+        .await?;
+    if let Some((mut definition, version)) = written {
+        definition.metadata_mut().insert("resourceVersion", version.to_string());
+        keep(known, name, definition);
+    }
+    Ok(())
+}
+
+/// Removes the instances of a definition that is going away, then the definition; in the background.
+pub(crate) fn empty(server: &Arc<Server>, name: &str) {
+    if !server.emptying.lock().insert(name.to_owned()) {
+        return;
+    }
+    let (server, name) = (server.clone(), name.to_owned());
+    tokio::spawn(async move {
+        // What is written while this runs is looked at again: the mark goes first.
+        server.emptying.lock().remove(&name);
+        if let Err(failure) = remove_instances(&server, &name).await {
+            tracing::error!(?failure, name, "a definition cannot be emptied");
+        }
+    });
+}
+
+async fn remove_instances(server: &Arc<Server>, name: &str) -> Result<(), Failure> {
+    let key = format!("{PREFIX}{name}");
+    let Some(entry) = server.store.get(&key, None).await.map_err(registry::read_failure)? else { return Ok(()) };
+    let definition = registry::stored(&entry)?.value(entry.mod_revision);
+    let finalizers = definition.meta_list("finalizers");
+    if definition.meta_str("deletionTimestamp").is_empty() || !finalizers.contains(&FINALIZER) {
+        return Ok(());
+    }
+    let text = |path: &[&str]| definition.str_at(path).unwrap_or_default();
+    let prefix = format!("/registry/{}/{}/", text(&["spec", "group"]), text(&["spec", "names", "plural"]));
+    let page = server.store.list(&Range::prefix(prefix), ListOptions::default()).await.map_err(registry::read_failure)?;
+    let mut left = 0;
+    for entry in page.entries {
+        left += usize::from(!server.drop_or_mark(&entry.key).await?);
+    }
+    let now = (server.options.clock)();
+    if left > 0 {
+        let (reason, message) = ("InstanceDeletionInProgress", "CustomResource deletion is in progress");
+        server
+            .rewrite(&key, |definition| {
+                let mut new = definition.clone();
+                terminating(&mut new, "True", reason, message, now);
+                (new != *definition).then_some(new)
+            })
+            .await?;
+        changed(server, &key).await;
+        return Ok(());
+    }
+    let mut last = false;
+    server
+        .rewrite(&key, |definition| {
+            let rest: Vec<String> =
+                definition.meta_list("finalizers").into_iter().filter(|f| *f != FINALIZER).map(str::to_owned).collect();
+            last = rest.is_empty();
+            if last {
+                return None;
+            }
+            let mut new = definition.clone();
+            new.metadata_mut().insert("finalizers", rest);
+            terminating(&mut new, "False", "InstanceDeletionCompleted", "removed all instances", now);
+            Some(new)
+        })
+        .await?;
+    if last {
+        let write = store::Write::delete(key.as_str(), store::Expect::Any);
+        match server.store.write(write).await {
+            Ok(_) | Err(store::WriteError::Conflict { .. }) => {}
+            Err(error) => return Err(registry::write_failure(&error)),
+        }
+    }
+    Box::pin(changed(server, &key)).await;
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! Creating objects.
+
+use super::Request;
+use super::present::{self, Shown};
+use super::write;
+use crate::answer::{Outcome, Response};
+use crate::registry::{self, Stored};
+use crate::request::options::{self, WriteOptions, parse_unsigned};
+use crate::strategy::{Part, Writer};
+use object::{Status, Value};
+use store::{Expect, WriteError};
+
+/// How often another name is generated when the one before is taken.
+const TRIES: usize = 8;
+/// How long the given part of a generated name may be.
+const MAX_PREFIX: usize = 58;
+/// How many characters are generated.
+const RANDOM: usize = 5;
+/// What they are chosen from: no vowels, so that no words come out.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Makes the object of the body.
+pub(crate) async fn create(request: &mut Request<'_>) -> Outcome<Response> {
+    let options = WriteOptions::read(request.query, options::Write::Create)?;
+    let mut object = write::read_body(request, options.validation)?;
+    write::match_namespace(request, &mut object)?;
+    write::drop_repeated_owners(request, &mut object);
+    let shown = store_new(request, object, &options, true).await?;
+    present::object(request, 201, &shown).await
+}
+
+/// Stores an object that was sent to be created. `owns` is whether ownership is still to be worked out.
+pub(crate) async fn store_new(
+    request: &mut Request<'_>,
+    mut object: Value,
+    options: &WriteOptions,
+    owns: bool,
+) -> Outcome<Shown> {
+    let resource = request.resource.clone();
+    if resource.definition.as_ref().is_some_and(|d| d.terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        let mut status = Status::method_not_supported(resource.qualified(), "create");
+        status.message = why.to_owned();
+        return Err(status.into());
+    }
+    write::match_namespace(request, &mut object)?;
+    if owns {
+        let manager = request.manager(&options.field_manager);
+        let sent = write::sent(request, &object);
+        let mut owned = resource.strategy.ownership().created(sent, &manager, request.now.as_second());
+        write::copy_ownership(&mut owned, &mut object);
+    }
+    let name = object.name().to_owned();
+    write::check_place(request, &name).await?;
+    let server = request.server.clone();
+    let admits = server.options.admission.concerns(&resource);
+    let option_values = write::options_object("CreateOptions", options);
+    if admits {
+        let mut sent = write::sent(request, &object);
+        let mut warnings = Vec::new();
+        let attributes = write::attributes(request, "CREATE", Part::Main, options, &option_values);
+        let changed = server.options.admission.mutate(&server, attributes, &mut sent, &mut warnings).await?;
+        warnings.into_iter().for_each(|w| request.warnings.add(w));
+        if changed {
+            object = write::receive(request, sent, Vec::new(), false).map_err(Status::internal)?.0;
+        }
+    }
+    let version = object.meta_str("resourceVersion").to_owned();
+    let prefix = object.meta_str("generateName").to_owned();
+    let generates = object.name().is_empty() && !prefix.is_empty();
+    prepare(request, &mut object)?;
+    for attempt in 1.. {
+        if generates {
+            object.metadata_mut().insert("name", generate(&prefix)?);
+        }
+        let name = object.name().to_owned();
+        if attempt == 1 {
+            let checked = resource.strategy.validate(&object);
+            write::judge(request, &name, Vec::new(), checked)?;
+        }
+        if admits {
+            let sent = write::sent(request, &object);
+            let mut warnings = Vec::new();
+            let attributes = write::attributes(request, "CREATE", Part::Main, options, &option_values);
+            server.options.admission.validate(&server, attributes, Some(&sent), &mut warnings).await?;
+            warnings.into_iter().for_each(|w| request.warnings.add(w));
+        }
+        let stored = server.save(&resource, &object).await?;
+        let key = registry::key(&resource, object.namespace(), &name);
+        if options.dry_run {
+            let there = server.store.get(&key, None).await.map_err(registry::read_failure)?;
+            return match there {
+                None => Ok(Shown { stored, version: 0 }),
+                Some(entry) => Err(already_exists(request, &name, &entry).into()),
+            };
+        }
+        if parse_unsigned(&version).is_ok_and(|v| v != 0) {
+            return Err(Status::unknown("resourceVersion should not be set on objects to be created").into());
+        }
+        match server.store.write(write::put(request, key.as_str().into(), Expect::Absent, &stored)).await {
+            Ok(version) => {
+                server.committed(&resource, &key).await;
+                return Ok(Shown { stored, version });
+            }
+            Err(WriteError::Conflict { current: Some(entry) }) if !generates || attempt == TRIES => {
+                return Err(already_exists(request, &name, &entry).into());
+            }
+            Err(WriteError::Conflict { .. }) => {}
+            Err(error) => return Err(registry::write_failure(&error)),
+        }
+    }
+    Err(Status::internal("no name could be generated").into())
+}
+
+/// What the server sets, whatever the client sent.
+fn prepare(request: &Request<'_>, object: &mut Value) -> Outcome<()> {
+    let meta = object.metadata_mut();
+    for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+        meta.remove(key);
+    }
+    let writer = Writer { user: request.user, now: request.now };
+    request.resource.strategy.prepare_create(object, writer);
+    let meta = object.metadata_mut();
+    meta.insert("creationTimestamp", time(request.now));
+    meta.insert("uid", uid()?);
+    Ok(())
+}
+
+/// A time as objects carry it: UTC, whole seconds.
+pub(crate) fn time(now: jiff::Timestamp) -> String {
+    jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+}
+
+/// A new random identifier (UUID version 4).
+pub(crate) fn uid() -> Outcome<String> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(Status::internal)?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let mut out = String::with_capacity(36);
+    for (i, byte) in bytes.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            out.push('-');
+        }
+        for digit in [byte >> 4, byte & 0xf] {
+            out.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
+        }
+    }
+    Ok(out)
+}
+
+/// A name that begins as the client wants.
+fn generate(prefix: &str) -> Outcome<String> {
+    let mut end = prefix.len().min(MAX_PREFIX);
+    while !prefix.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut random = [0u8; RANDOM];
+    getrandom::fill(&mut random).map_err(Status::internal)?;
+    let mut out = prefix.get(..end).unwrap_or_default().to_owned();
+    out.extend(random.iter().map(|b| char::from(ALPHABET[usize::from(*b) % ALPHABET.len()])));
+    Ok(out)
+}
+
+fn already_exists(request: &Request<'_>, name: &str, entry: &store::Entry) -> Status {
+    let mut status = Status::already_exists(request.resource.qualified(), name);
+    let going = Stored::read(entry.value.clone()).is_some_and(|s| s.metadata().contains_key("deletionTimestamp"));
+    if going {
+        status.message = format!("object is being deleted: {}", status.message);
+    }
+    status
+}

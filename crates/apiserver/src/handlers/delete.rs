@@ -1,0 +1,249 @@
+//! Deleting objects.
+
+use super::Request;
+use super::create::time;
+use super::list::{self, Collected};
+use super::present::{self, Shown};
+use super::write;
+use crate::admission::{Attributes, PROTECTED};
+use crate::answer::{Failure, Outcome, Response};
+use crate::controllers::definitions;
+use crate::registry::{self, place};
+use crate::request::delete::{DeleteOptions, Propagation};
+use crate::request::options::ListOptions;
+use object::status::Details;
+use object::{Status, Value};
+use store::{Entry, Expect, WriteError};
+
+/// What a delete came to.
+enum Deleted {
+    /// The object is gone.
+    Gone(Value),
+    /// It stays until its finalizers are gone.
+    Going(Shown),
+}
+
+/// Deletes the object that the path names.
+pub(crate) async fn delete(request: &mut Request<'_>) -> Outcome<Response> {
+    let options = DeleteOptions::read(&request.parts.headers, &request.body, request.query)?;
+    protect(request)?;
+    let key = request.key();
+    match remove(request, &key, &options).await? {
+        Deleted::Going(shown) => present::object(request, 200, &shown).await,
+        Deleted::Gone(object) => {
+            let resource = &request.resource;
+            let details = Details {
+                name: request.info.name.clone(),
+                group: resource.group.clone(),
+                kind: resource.plural.clone(),
+                uid: object.meta_str("uid").to_owned(),
+                ..Details::default()
+            };
+            let status = Status { details: Some(details), ..Status::new(200, "", "") };
+            Ok(present::status(request.form, &status))
+        }
+    }
+}
+
+/// 403 for the namespaces that every cluster has.
+fn protect(request: &Request<'_>) -> Outcome<()> {
+    let resource = &request.resource;
+    if !resource.group.is_empty() || resource.plural != "namespaces" || !PROTECTED.contains(&request.info.name.as_str()) {
+        return Ok(());
+    }
+    let why = "this namespace may not be deleted";
+    Err(Status::forbidden(resource.qualified(), &request.info.name, why).into())
+}
+
+/// Deletes the objects of a collection, as far as they match; answers with them.
+pub(crate) async fn delete_collection(request: &mut Request<'_>) -> Outcome<Response> {
+    let options = DeleteOptions::read(&request.parts.headers, &request.body, request.query)?;
+    let list_options = ListOptions::read(request.query, false)?;
+    let Collected { entries, meta } = list::collect(request, &list_options).await?;
+    for entry in &entries {
+        match remove(request, &entry.key, &options).await {
+            Ok(_) => {}
+            Err(Failure::Status(status)) if status.reason == "NotFound" => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    list::show(request, Collected { entries, meta }).await
+}
+
+/// Deletes one object, or marks it as going away.
+async fn remove(request: &mut Request<'_>, key: &str, options: &DeleteOptions) -> Outcome<Deleted> {
+    let server = request.server.clone();
+    let resource = request.resource.clone();
+    let (_, name) = place(&resource, key);
+    let name = name.to_owned();
+    loop {
+        let entry = server.store.get(key, None).await.map_err(registry::read_failure)?;
+        let Some(entry) = entry else { return Err(Status::not_found(resource.qualified(), &name).into()) };
+        let stored = registry::stored(&entry)?;
+        let live = server.load(&resource, &stored, entry.mod_revision).await?;
+        preconditions(request, &live, options)?;
+        admit(request, &live, &name, options).await?;
+        let marked = mark(request, &live, options);
+        let result = match marked {
+            Some(marked) if marked != live => change(request, &entry, marked, options).await,
+            Some(_) => Ok(Deleted::Going(Shown { stored, version: entry.mod_revision })),
+            None => drop_entry(request, &entry, live, options).await,
+        };
+        match result {
+            Err(None) => continue,
+            Err(Some(failure)) => return Err(failure),
+            Ok(deleted) => return Ok(deleted),
+        }
+    }
+}
+
+/// 409 unless the object is the one that the client means.
+fn preconditions(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> Outcome<()> {
+    let resource = &request.resource;
+    let name = live.name();
+    let uid = live.meta_str("uid");
+    if let Some(wanted) = options.uid.as_deref().filter(|w| *w != uid) {
+        if definitions::is_definitions(resource) {
+            let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}");
+            return Err(Status::conflict(resource.qualified(), name, &why).into());
+        }
+        let why = format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+        );
+        return Err(Status::conflict(resource.qualified_kind(), name, &why).into());
+    }
+    let version = live.meta_str("resourceVersion");
+    if let Some(wanted) = options.version.as_deref().filter(|w| *w != version) {
+        if definitions::is_definitions(resource) {
+            let why = format!(
+                "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {version}"
+            );
+            return Err(Status::conflict(resource.qualified(), name, &why).into());
+        }
+        let why = format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+        );
+        return Err(Status::conflict(resource.qualified_kind(), name, &why).into());
+    }
+    Ok(())
+}
+
+async fn admit(request: &mut Request<'_>, live: &Value, name: &str, options: &DeleteOptions) -> Outcome<()> {
+    let server = request.server.clone();
+    let resource = request.resource.clone();
+    if !server.options.admission.concerns(&resource) {
+        return Ok(());
+    }
+    let old = write::sent(request, live);
+    let attributes = Attributes {
+        operation: "DELETE",
+        resource: &resource,
+        subresource: "",
+        namespace: live.namespace(),
+        name,
+        user: request.user,
+        dry_run: options.dry_run,
+        old: Some(&old),
+        options: &options.object,
+        now: request.now,
+    };
+    let mut warnings = Vec::new();
+    server.options.admission.mutate(&server, attributes, &mut Value::Null, &mut warnings).await?;
+    server.options.admission.validate(&server, attributes, None, &mut warnings).await?;
+    warnings.into_iter().for_each(|w| request.warnings.add(w));
+    Ok(())
+}
+
+/// The object as it stays; nothing when it can go at once.
+fn mark(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> Option<Value> {
+    let resource = &request.resource;
+    let going = !live.meta_str("deletionTimestamp").is_empty();
+    if definitions::is_definitions(resource) && !going {
+        return Some(definitions::mark_deleted(live, request.now));
+    }
+    if request.resource.plural == "namespaces" && resource.group.is_empty() {
+        return crate::controllers::namespaces::mark_deleted(live, request.now);
+    }
+    let finalizers = finalizers(request, live, options);
+    if finalizers.is_empty() {
+        return None;
+    }
+    let mut object = live.clone();
+    let meta = object.metadata_mut();
+    meta.insert("finalizers", finalizers);
+    if !going {
+        meta.insert("deletionTimestamp", time(request.now));
+        // The object's content is about to change: its end is new.
+        if let Some(generation) = meta.get("generation").and_then(Value::as_int).filter(|g| *g > 0) {
+            meta.insert("generation", generation + 1);
+        }
+    }
+    meta.insert("deletionGracePeriodSeconds", 0);
+    Some(object)
+}
+
+/// The finalizers after a delete: those of the garbage collector follow the policy.
+fn finalizers(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> Vec<String> {
+    const ORPHAN: &str = "orphan";
+    const FOREGROUND: &str = "foregroundDeletion";
+    let mut out: Vec<String> = live.meta_list("finalizers").into_iter().map(str::to_owned).collect();
+    let has = |name: &str| out.iter().any(|f| f == name);
+    let (orphan, foreground) = match options.propagation {
+        Some(Propagation::Orphan) => (true, false),
+        Some(Propagation::Foreground) => (false, true),
+        Some(Propagation::Background) => (false, false),
+        None if has(ORPHAN) || has(FOREGROUND) => (has(ORPHAN), has(FOREGROUND)),
+        None => (request.resource.strategy.orphans_by_default(), false),
+    };
+    let before = (has(ORPHAN), has(FOREGROUND));
+    if before == (orphan, foreground) {
+        return out;
+    }
+    out.retain(|f| f != ORPHAN && f != FOREGROUND);
+    if orphan {
+        out.push(ORPHAN.to_owned());
+    }
+    if foreground {
+        out.push(FOREGROUND.to_owned());
+    }
+    out
+}
+
+/// Stores the object as it stays. `Err(None)` is to be tried again.
+async fn change(
+    request: &Request<'_>,
+    entry: &Entry,
+    object: Value,
+    options: &DeleteOptions,
+) -> Result<Deleted, Option<Failure>> {
+    let server = request.server;
+    let stored = server.save(&request.resource, &object).await.map_err(Some)?;
+    if options.dry_run {
+        return Ok(Deleted::Going(Shown { stored, version: entry.mod_revision }));
+    }
+    let write = write::put(request, entry.key.clone(), Expect::Revision(entry.mod_revision), &stored);
+    let version = write_entry(request, write).await?;
+    server.committed(&request.resource, &entry.key).await;
+    Ok(Deleted::Going(Shown { stored, version }))
+}
+
+async fn drop_entry(
+    request: &Request<'_>,
+    entry: &Entry,
+    live: Value,
+    options: &DeleteOptions,
+) -> Result<Deleted, Option<Failure>> {
+    if !options.dry_run {
+        let write = store::Write::delete(entry.key.clone(), Expect::Revision(entry.mod_revision));
+        write_entry(request, write).await?;
+        request.server.committed(&request.resource, &entry.key).await;
+    }
+    Ok(Deleted::Gone(live))
+}
+
+async fn write_entry(request: &Request<'_>, write: store::Write) -> Result<u64, Option<Failure>> {
+    request.server.store.write(write).await.map_err(|error| match error {
+        WriteError::Conflict { .. } => None,
+        error => Some(registry::write_failure(&error)),
+    })
+}

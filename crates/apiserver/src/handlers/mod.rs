@@ -1,0 +1,238 @@
+//! What each verb does, the same way for every kind.
+
+mod create;
+mod delete;
+mod get;
+mod list;
+mod patch;
+mod present;
+mod scale;
+mod update;
+mod watch;
+mod write;
+
+pub(crate) use create::{time, uid};
+
+use crate::Server;
+use crate::answer::{Failure, Outcome, Response, Warnings};
+use crate::auth::UserInfo;
+use crate::catalogue::{Catalogue, Resource};
+use crate::request::{Form, Offer, Query, RequestInfo, Verb, negotiate};
+use crate::strategy::Part;
+use bytes::Bytes;
+use http::request::Parts;
+use jiff::Timestamp;
+use object::Status;
+use std::sync::Arc;
+
+/// A request that names a resource.
+pub(crate) struct Request<'a> {
+    /// The server.
+    pub server: &'a Arc<Server>,
+    /// The head.
+    pub parts: &'a Parts,
+    /// The body.
+    pub body: Bytes,
+    /// The parameters.
+    pub query: &'a Query,
+    /// What the path says.
+    pub info: &'a RequestInfo,
+    /// Who asks.
+    pub user: &'a UserInfo,
+    /// What is served.
+    pub catalogue: Arc<Catalogue>,
+    /// The resource.
+    pub resource: Arc<Resource>,
+    /// The form of the answer.
+    pub form: Form,
+    /// What the client is to be warned of.
+    pub warnings: Warnings,
+    /// The time of the request.
+    pub now: Timestamp,
+}
+
+impl Request<'_> {
+    /// The key of the object that the path names.
+    pub fn key(&self) -> String {
+        crate::registry::key(&self.resource, &self.info.namespace, &self.info.name)
+    }
+
+    /// 404 for the object that the path names.
+    pub fn not_found(&self) -> Failure {
+        Status::not_found(self.resource.qualified(), &self.info.name).into()
+    }
+
+    /// The name under which the writer owns fields.
+    pub fn manager(&self, option: &str) -> String {
+        let agent = self.parts.headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+        crate::ownership::manager_name(option, agent)
+    }
+
+    /// A parameter's text.
+    pub fn text(&self, key: &str) -> &str {
+        self.query.get(key).unwrap_or_default()
+    }
+}
+
+/// Answers a request that names a resource. Gives the warnings too.
+pub(crate) async fn answer(
+    server: &Arc<Server>,
+    parts: &Parts,
+    body: Bytes,
+    query: &Query,
+    info: &RequestInfo,
+    user: &UserInfo,
+) -> (Outcome<Response>, Warnings) {
+    let catalogue = server.catalogue();
+    let resource = match find(&catalogue, info) {
+        Ok(resource) => resource,
+        Err(failure) => return (Err(failure), Warnings::default()),
+    };
+    let offer = Offer { custom: resource.is_custom(), watch: info.verb == Verb::Watch };
+    let form = match negotiate(&parts.headers, query, offer) {
+        Ok(form) => form,
+        Err(failure) => return (Err(failure), Warnings::default()),
+    };
+    let mut request = Request {
+        server,
+        parts,
+        body,
+        query,
+        info,
+        user,
+        catalogue,
+        resource,
+        form,
+        warnings: Warnings::default(),
+        now: (server.options.clock)(),
+    };
+    let deprecation = request.resource.deprecation.clone();
+    request.warnings.add(deprecation);
+    let outcome = dispatch(&mut request).await;
+    (outcome, request.warnings)
+}
+
+/// A failure as an answer, in the encoding that the client asks for.
+pub(crate) fn refuse(failure: Failure, parts: &Parts, query: &Query) -> Response {
+    let Failure::Status(status) = failure else { return failure.into_response() };
+    match negotiate(&parts.headers, query, Offer { custom: true, watch: false }) {
+        Ok(form) => present::status(form, &status),
+        Err(_) => Failure::Status(status).into_response(),
+    }
+}
+
+/// The resource that a path names, as far as its method can be there at all.
+fn find(catalogue: &Catalogue, info: &RequestInfo) -> Outcome<Arc<Resource>> {
+    let group = catalogue.group(&info.group);
+    let builtin = group.is_some_and(|g| !g.custom);
+    let resource = group.and_then(|g| g.version(&info.version)).and_then(|v| v.resource(&info.resource));
+    let Some(resource) = resource else {
+        return Err(if builtin { Failure::no_such_resource() } else { Failure::page_not_found() });
+    };
+    let named = info.names_object();
+    if resource.is_custom() {
+        let placed = !info.namespace.is_empty() || !resource.namespaced;
+        // Across namespaces there is only reading.
+        let across = matches!(info.verb, Verb::List | Verb::Watch) && !named;
+        if (resource.namespaced && !placed && !across) || (!resource.namespaced && !info.namespace.is_empty()) {
+            return Err(Failure::page_not_found());
+        }
+        return Ok(resource.clone());
+    }
+    check_builtin(resource, info, named)?;
+    Ok(resource.clone())
+}
+
+/// Built-in kinds have routes: a path that is none is 404, a method that a path does not take is 405.
+fn check_builtin(resource: &Resource, info: &RequestInfo, named: bool) -> Outcome<()> {
+    let is_namespaces = resource.plural == "namespaces" && resource.group.is_empty();
+    let in_namespace = !info.namespace.is_empty() && !is_namespaces;
+    let across = resource.namespaced && !in_namespace;
+    if !resource.namespaced && in_namespace || across && (!info.name.is_empty() && named) || !info.rest.is_empty() {
+        return Err(Failure::no_such_resource());
+    }
+    let verbs: &[&str] = match info.subresource.as_str() {
+        "" => resource.verbs,
+        name => match resource.subresource(name) {
+            Some(subresource) => subresource.verbs,
+            None => return Err(Failure::no_such_resource()),
+        },
+    };
+    let has = |verb: &str| verbs.contains(&verb);
+    let method = &info.method;
+    let collection = info.name.is_empty() || !named;
+    let allowed = match info.verb {
+        _ if method == http::Method::HEAD => false,
+        Verb::Other => false,
+        Verb::Get | Verb::List | Verb::Watch if collection => has("list") || has("watch"),
+        Verb::Get | Verb::Watch | Verb::List => has("get"),
+        Verb::Create if info.subresource.is_empty() => collection && has("create"),
+        verb => has(verb.name()) && (collection == (verb == Verb::DeleteCollection)),
+    };
+    // Across namespaces a collection is only read.
+    let allowed = allowed && !(across && !matches!(info.verb, Verb::List | Verb::Watch | Verb::Get) && resource.verbs != ["create"]);
+    if allowed { Ok(()) } else { Err(Failure::no_such_method()) }
+}
+
+async fn dispatch(request: &mut Request<'_>) -> Outcome<Response> {
+    let part = part(request)?;
+    check_names(request)?;
+    let verb = request.info.verb;
+    if part == Part::Scale {
+        return scale::handle(request).await;
+    }
+    match verb {
+        Verb::Get => get::get(request, part).await,
+        Verb::List => list::list(request).await,
+        Verb::Watch if request.info.names_object() && !request.info.watch_path => get::get(request, part).await,
+        Verb::Watch => watch::watch(request).await,
+        Verb::Create if part == Part::Main => create::create(request).await,
+        Verb::Update => update::update(request, part).await,
+        Verb::Patch => patch::patch(request, part).await,
+        Verb::Delete if part == Part::Main => delete::delete(request).await,
+        Verb::DeleteCollection => delete::delete_collection(request).await,
+        _ => Err(Status::method_not_supported(request.resource.qualified(), verb.name()).into()),
+    }
+}
+
+/// The part of the object that the path names.
+fn part(request: &Request<'_>) -> Outcome<Part> {
+    let info = request.info;
+    let resource = &request.resource;
+    if info.subresource.is_empty() {
+        return Ok(Part::Main);
+    }
+    // Upstream answers for the object when a custom resource has no such subresource.
+    let Some(subresource) = resource.subresource(&info.subresource).filter(|_| info.rest.is_empty()) else {
+        return Err(request.not_found());
+    };
+    let verb = info.verb.name();
+    if resource.is_custom() && !subresource.verbs.contains(&verb) {
+        return Err(Status::method_not_supported(resource.qualified(), verb).into());
+    }
+    Ok(match info.subresource.as_str() {
+        "status" => Part::Status,
+        "scale" => Part::Scale,
+        "finalize" => Part::Finalize,
+        "approval" => Part::Other("approval"),
+        "ephemeralcontainers" => Part::Other("ephemeralcontainers"),
+        "resize" => Part::Other("resize"),
+        _ => return Err(Failure::no_such_resource()),
+    })
+}
+
+/// 400 for a name or namespace that can be in no path.
+fn check_names(request: &Request<'_>) -> Outcome<()> {
+    let info = request.info;
+    if info.names_object() {
+        let complaints = object::names::path_segment(&info.name);
+        if !complaints.is_empty() {
+            let name = object::go::quote(&info.name);
+            return Err(Status::bad_request(format!("Name parameter invalid: {name}: {}", complaints.join("; "))).into());
+        }
+    } else if matches!(info.verb, Verb::Update | Verb::Delete) {
+        return Err(Status::bad_request("name must be provided").into());
+    }
+    Ok(())
+}
+

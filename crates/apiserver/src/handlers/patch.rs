@@ -1,0 +1,239 @@
+//! Patches: JSON, merge, strategic merge, apply.
+
+use super::Request;
+use super::present;
+use super::write::{self, Change};
+use crate::answer::{Failure, Outcome, Response};
+use crate::request::body::{self, Language};
+use crate::request::options::{self, FieldValidation, WriteOptions};
+use crate::strategy::Part;
+use object::field::{FieldError, Path};
+use object::{Status, Value, go, json, yaml};
+
+/// How often a patch without a version is tried again (upstream's `maxRetryWhenPatchConflicts`).
+const TRIES: usize = 5;
+
+/// The language of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+/// The type of the patch that a request brings; 415 when the resource does not take it.
+pub(crate) fn patch_type(request: &Request<'_>, strategic: bool) -> Outcome<Type> {
+    match body::media_type(&request.parts.headers).as_deref() {
+        Some("application/json-patch+json") => Ok(Type::Json),
+        Some("application/merge-patch+json") => Ok(Type::Merge),
+        Some("application/apply-patch+yaml") => Ok(Type::Apply),
+        Some("application/strategic-merge-patch+json") if strategic => Ok(Type::Strategic),
+        _ if request.resource.is_custom() => Err(body::unsupported(&[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/apply-patch+yaml",
+        ])),
+        _ => {
+            let status = Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+            Err(Status { details: Some(Default::default()), ..status }.into())
+        }
+    }
+}
+
+/// Changes parts of the object that the path names.
+pub(crate) async fn patch(request: &mut Request<'_>, part: Part) -> Outcome<Response> {
+    let ty = patch_type(request, !request.resource.is_custom())?;
+    if request.info.name.is_empty() {
+        return Err(Status::bad_request("name must be provided").into());
+    }
+    if ty == Type::Apply {
+        return apply(request, part).await;
+    }
+    let options = WriteOptions::read(request.query, options::Write::Patch)?;
+    let text = request.body.clone();
+    let validation = options.validation;
+    let mut change = Change::new(part, &options);
+    change.tries = TRIES;
+    let (code, shown) = write::change(request, change, |request, live| {
+        let Some(live) = live else { return Err(request.not_found()) };
+        let sent = write::sent(request, live);
+        let patched = patched(request, ty, &text, sent, validation)?;
+        let mut object = decode(request, patched, validation)?;
+        write::match_name(request, &object)?;
+        write::match_namespace(request, &mut object)?;
+        write::drop_repeated_owners(request, &mut object);
+        Ok(object)
+    })
+    .await?;
+    present::object(request, code, &shown).await
+}
+
+/// The patched document, and how it is shown when it cannot be read.
+pub(crate) struct Patched {
+    pub value: Value,
+    /// What errors quote: the document, or for a strategic patch the patch.
+    pub shown: Option<String>,
+    /// Repeated keys of the patch.
+    pub issues: Vec<String>,
+}
+
+/// Applies a patch to an object.
+pub(crate) fn patched(
+    request: &Request<'_>,
+    ty: Type,
+    text: &[u8],
+    object: Value,
+    validation: FieldValidation,
+) -> Outcome<Patched> {
+    let issues = match validation {
+        FieldValidation::Ignore => Vec::new(),
+        _ => repeated(text),
+    };
+    let result = match ty {
+        Type::Json => patch::json_patch(text, object),
+        Type::Strategic => return strategic(request, text, object, issues),
+        _ => patch::merge(text, object),
+    };
+    let value = result.map_err(failure)?;
+    Ok(Patched { value, shown: None, issues })
+}
+
+fn strategic(request: &Request<'_>, text: &[u8], object: Value, issues: Vec<String>) -> Outcome<Patched> {
+    let _ = request;
+    let value = patch::merge(text, object).map_err(failure)?;
+    let shown = json::parse(text).map(|p| go::plain(&p)).unwrap_or_default();
+    Ok(Patched { value, shown: Some(shown), issues })
+}
+
+/// Keys that a patch has twice.
+fn repeated(text: &[u8]) -> Vec<String> {
+    let repeated = json::parse_strict(text).map(|(_, repeated)| repeated).unwrap_or_default();
+    repeated.iter().map(|path| format!("json: duplicate field {}", go::quote(path))).collect()
+}
+
+pub(crate) fn failure(error: patch::Error) -> Failure {
+    match error {
+        patch::Error::Malformed(text) => Status::bad_request(text).into(),
+        patch::Error::TooLarge(text) => Status::too_large(text).into(),
+        error @ patch::Error::Unfit => {
+            Status { details: Some(Default::default()), ..Status::new(422, "Invalid", error.to_string()) }.into()
+        }
+    }
+}
+
+/// Reads a patched document as an object of the kind.
+fn decode(request: &mut Request<'_>, patched: Patched, validation: FieldValidation) -> Outcome<Value> {
+    let Patched { value, shown, issues } = patched;
+    let track = validation != FieldValidation::Ignore;
+    let custom = request.resource.is_custom();
+    let quoted = |value: &Value| shown.clone().unwrap_or_else(|| quote_document(value, custom));
+    let empty_kind = value.str_at(&["kind"]).unwrap_or_default().is_empty();
+    if empty_kind && custom {
+        let error = write::missing_kind(&value, json::to_string(&value).as_bytes(), Language::Json);
+        return Err(invalid_patch(quoted(&value), &error));
+    }
+    let document = value.clone();
+    let (object, unknown) = match write::receive(request, value, Vec::new(), track) {
+        Ok(received) => received,
+        Err(error) => return Err(invalid_patch(quoted(&document), &error)),
+    };
+    if !track {
+        return Ok(object);
+    }
+    if validation == FieldValidation::Strict && !(unknown.is_empty() && issues.is_empty()) {
+        let all: Vec<String> = issues.iter().chain(&unknown).cloned().collect();
+        return Err(invalid_patch(quoted(&document), &body::strict_error(&all)));
+    }
+    issues.into_iter().chain(unknown).for_each(|issue| request.warnings.add(issue));
+    Ok(object)
+}
+
+/// 422 for a patch whose result is not an object of the kind.
+pub(crate) fn invalid_patch(document: String, error: &str) -> Failure {
+    let error = FieldError::invalid(&Path::ROOT.child("patch"), document.as_str(), error);
+    let mut status = Status::invalid(object::status::Qualified { group: "", name: "" }, "", &[error]);
+    if let Some(details) = &mut status.details {
+        (details.name, details.kind, details.group) = Default::default();
+    }
+    status.into()
+}
+
+/// A document as errors quote it. Upstream's built-in kinds write managed fields in the order of their struct.
+fn quote_document(value: &Value, custom: bool) -> String {
+    let text = json::to_string(value);
+    let entries = value.at(&["metadata", "managedFields"]).and_then(Value::as_array).unwrap_or_default();
+    if custom || entries.is_empty() {
+        return text;
+    }
+    let sorted = json::to_string(&Value::Array(entries.to_vec()));
+    let order = ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"];
+    let in_order = entries.iter().map(|entry| {
+        let members = order.iter().filter_map(|key| Some((key, entry.get(key)?)));
+        let members: Vec<String> = members.map(|(k, v)| format!("\"{k}\":{}", json::to_string(v))).collect();
+        format!("{{{}}}", members.join(","))
+    });
+    let in_order: Vec<String> = in_order.collect();
+    text.replacen(&sorted, &format!("[{}]", in_order.join(",")), 1)
+}
+
+/// Applies a configuration.
+async fn apply(request: &mut Request<'_>, part: Part) -> Outcome<Response> {
+    let options = WriteOptions::read(request.query, options::Write::Apply)?;
+    let config = read_configuration(request, options.validation)?;
+    let manager = request.manager(&options.field_manager);
+    let now = request.now.as_second();
+    let uid = Some(config.meta_str("uid").to_owned()).filter(|uid| !uid.is_empty());
+    let mut change = Change { creates: part == Part::Main, owns: false, ..Change::new(part, &options) };
+    change.tries = if config.meta_str("resourceVersion").is_empty() { TRIES } else { 0 };
+    let (code, shown) = write::change(request, change, |request, live| {
+        let live = live.map(|live| write::sent(request, live));
+        let ownership = request.resource.strategy.ownership();
+        let merged = ownership.applied(part, live.as_ref(), &config, &manager, options.force, now)?;
+        if let (None, Some(uid)) = (&live, &uid) {
+            let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+            return Err(Status::conflict(request.resource.qualified(), &request.info.name, &why).into());
+        }
+        let mut merged = merged;
+        write::match_name(request, &merged)?;
+        write::match_namespace(request, &mut merged)?;
+        let mut owned = merged.clone();
+        let received = write::receive(request, merged, Vec::new(), false);
+        let mut object = received.map_err(|e| Failure::from(Status::unknown(e)))?.0;
+        write::copy_ownership(&mut owned, &mut object);
+        write::drop_repeated_owners(request, &mut object);
+        Ok(object)
+    })
+    .await?;
+    present::object(request, code, &shown).await
+}
+
+/// The configuration of an apply: YAML (or JSON, which is YAML too).
+pub(crate) fn read_configuration(request: &mut Request<'_>, validation: FieldValidation) -> Outcome<Value> {
+    let bad = |prefix: &str, why: &str| -> Failure { Status::bad_request(format!("{prefix}: {why}")).into() };
+    let (value, issues) = yaml::parse_strict(&request.body)
+        .map_err(|e| bad("error decoding YAML", &format!("error converting YAML to JSON: {e}")))?;
+    match validation {
+        FieldValidation::Strict if !issues.is_empty() => {
+            let why = format!("error converting YAML to JSON: yaml: unmarshal errors:\n  {}", issues.join("\n  "));
+            return Err(bad("error strict decoding YAML", &why));
+        }
+        FieldValidation::Warn => issues.into_iter().for_each(|issue| request.warnings.add(issue)),
+        _ => {}
+    }
+    match value {
+        Value::Object(_) => Ok(value),
+        Value::Null => Ok(Value::Object(object::Map::new())),
+        other => {
+            let word = match other.type_name() {
+                "integer" => "number",
+                "boolean" => "bool",
+                name => name,
+            };
+            let why = format!(
+                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {word} into Go value of type map[string]interface {{}}"
+            );
+            Err(bad("error decoding YAML", &why))
+        }
+    }
+}

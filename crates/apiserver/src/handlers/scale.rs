@@ -1,0 +1,198 @@
+//! The subresource `scale`: a small object of its own that shows and sets an object's replicas.
+
+use super::Request;
+use super::get;
+use super::patch::{self, Type};
+use super::present::{self, Shown};
+use super::write::{self, Change};
+use crate::answer::{Failure, Outcome, Response};
+use crate::request::Verb;
+use crate::request::body;
+use crate::request::options::{self, WriteOptions};
+use crate::strategy::{Part, ScalePaths, at};
+use object::{Map, Status, Value, json, map};
+
+const DEFINITION: &str = "io.k8s.api.autoscaling.v1.Scale";
+
+/// Answers a request for the scale of an object.
+pub(crate) async fn handle(request: &mut Request<'_>) -> Outcome<Response> {
+    let Some(paths) = request.resource.strategy.scale() else { return Err(request.not_found()) };
+    match request.info.verb {
+        Verb::Get | Verb::Watch => {
+            let shown = get::read(request).await?;
+            let object = present::sent(request, &shown).await?;
+            let scale = of(request, &object, &paths)?;
+            Ok(present::finish(request.form, 200, json::to_vec(&scale)))
+        }
+        Verb::Update => update(request, paths).await,
+        Verb::Patch => patch(request, paths).await,
+        verb => Err(Status::method_not_supported(request.resource.qualified(), verb.name()).into()),
+    }
+}
+
+/// The scale of an object.
+fn of(request: &Request<'_>, object: &Value, paths: &ScalePaths) -> Outcome<Value> {
+    let custom = request.resource.is_custom();
+    let number = |path: &[String]| at(object, path).and_then(Value::as_int);
+    let wanted = number(&paths.spec);
+    if custom && wanted.is_none() {
+        let path = paths.spec.join(".");
+        return Err(Status::internal(format!("the spec replicas field \".{path}\" does not exist")).into());
+    }
+    let mut meta = Map::new();
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = object.metadata().and_then(|m| m.get(key)) {
+            meta.insert(key, value.clone());
+        }
+    }
+    let mut spec = Map::new();
+    if let Some(wanted) = wanted.filter(|w| *w != 0) {
+        spec.insert("replicas", wanted);
+    }
+    let mut status = map! { "replicas" => number(&paths.status).unwrap_or(0) };
+    let selector = paths.selector.as_ref().and_then(|path| at(object, path));
+    let selector = match selector {
+        Some(Value::String(text)) => text.to_string(),
+        Some(selector @ Value::Object(_)) => selector_text(selector),
+        _ => String::new(),
+    };
+    if !selector.is_empty() {
+        status.insert("selector", selector);
+    }
+    Ok(Value::Object(map! {
+        "kind" => "Scale", "apiVersion" => "autoscaling/v1", "metadata" => meta, "spec" => spec, "status" => status,
+    }))
+}
+
+/// A selector object as text, as upstream writes it.
+fn selector_text(selector: &Value) -> String {
+    use object::selector::{Condition, Labels};
+    // Replication controllers have a plain map of labels.
+    let plain = selector.get("matchLabels").is_none() && selector.get("matchExpressions").is_none();
+    let wrapped = Value::Object(map! { "matchLabels" => selector.clone() });
+    let Ok(labels) = Labels::from_object(if plain { &wrapped } else { selector }) else { return String::new() };
+    let mut terms: Vec<String> = Vec::new();
+    let mut requirements: Vec<_> = labels.requirements().iter().collect();
+    requirements.sort_by(|a, b| a.key.cmp(&b.key));
+    for requirement in requirements {
+        let key = &requirement.key;
+        terms.push(match &requirement.condition {
+            Condition::In(values) if values.len() == 1 => format!("{key}={}", values.join(",")),
+            Condition::In(values) => format!("{key} in ({})", values.join(",")),
+            Condition::NotIn(values) => format!("{key} notin ({})", values.join(",")),
+            Condition::Exists => key.clone(),
+            Condition::Missing => format!("!{key}"),
+            Condition::Above(n) => format!("{key}>{n}"),
+            Condition::Below(n) => format!("{key}<{n}"),
+        });
+    }
+    terms.join(",")
+}
+
+/// Reads a scale; the error is Go's.
+fn decode(value: Value) -> Result<Value, String> {
+    let Some(definition) = kinds::definitions().get(DEFINITION) else { return Ok(value) };
+    kinds::decode(definition, value).map(|d| d.object)
+}
+
+async fn update(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response> {
+    let options = WriteOptions::read(request.query, options::Write::Update)?;
+    let language = body::language(&request.parts.headers)?;
+    let text = request.body.clone();
+    let parsed =
+        body::parse(&text, language, false).map_err(|e| body::unrecognized("Scale", &e, &text))?;
+    let kind = parsed.value.str_at(&["kind"]).unwrap_or_default().to_owned();
+    let version = parsed.value.str_at(&["apiVersion"]).unwrap_or_default().to_owned();
+    if !kind.is_empty() && (kind.as_str(), version.as_str()) != ("Scale", "autoscaling/v1") {
+        let scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:725";
+        let why = format!("no kind is registered for the type v1.Scale in scheme \"{scheme}\"");
+        return Err(Status::bad_request(why).into());
+    }
+    let scale = decode(parsed.value).map_err(|e| {
+        let why = format!("Scale in version \"v1\" cannot be handled as a Scale: {e}");
+        Failure::from(Status::bad_request(why))
+    })?;
+    write::match_name(request, &scale)?;
+    set(request, paths, &options, |_, _| Ok(scale.clone())).await
+}
+
+async fn patch(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response> {
+    let ty = patch::patch_type(request, !request.resource.is_custom())?;
+    if ty == Type::Apply {
+        return apply(request, paths).await;
+    }
+    let options = WriteOptions::read(request.query, options::Write::Patch)?;
+    let text = request.body.clone();
+    set(request, paths, &options, |request, live| {
+        let patched = patch::patched(request, ty, &text, live.clone(), options.validation)?;
+        let document = patched.value.clone();
+        decode(patched.value).map_err(|e| patch::invalid_patch(json::to_string(&document), &e))
+    })
+    .await
+}
+
+async fn apply(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response> {
+    let options = WriteOptions::read(request.query, options::Write::Apply)?;
+    let config = patch::read_configuration(request, options.validation)?;
+    let manager = request.manager(&options.field_manager);
+    let now = request.now.as_second();
+    set(request, paths, &options, |request, live| {
+        let ownership = request.resource.strategy.ownership();
+        ownership.applied(Part::Scale, Some(live), &config, &manager, options.force, now).map_err(Failure::from)
+    })
+    .await
+}
+
+/// Sets the replicas of the object to those of the scale that `make` gives.
+async fn set<F>(request: &mut Request<'_>, paths: ScalePaths, options: &WriteOptions, mut make: F) -> Outcome<Response>
+where
+    F: FnMut(&mut Request<'_>, &Value) -> Outcome<Value>,
+{
+    let change = Change::new(Part::Scale, options);
+    let spec = paths.spec.clone();
+    let read = paths.clone();
+    let (code, shown) = write::change(request, change, |request, live| {
+        let Some(live) = live else { return Err(request.not_found()) };
+        let sent = write::sent(request, live);
+        let scale = match of(request, &sent, &read) {
+            Ok(scale) => scale,
+            // A scale can be set where there is none to be read.
+            Err(_) => of_empty(&sent),
+        };
+        let scale = make(request, &scale)?;
+        let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_int).unwrap_or(0);
+        let mut object = live.clone();
+        let path: Vec<&str> = spec.iter().map(String::as_str).collect();
+        object.set_at(&path, Value::Int(replicas));
+        let version = scale.meta_str("resourceVersion");
+        if !version.is_empty() {
+            object.metadata_mut().insert("resourceVersion", version);
+        }
+        let uid = scale.meta_str("uid");
+        if !uid.is_empty() {
+            object.metadata_mut().insert("uid", uid);
+        }
+        Ok(object)
+    })
+    .await?;
+    show(request, code, &shown, &paths).await
+}
+
+fn of_empty(object: &Value) -> Value {
+    let mut meta = Map::new();
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = object.metadata().and_then(|m| m.get(key)) {
+            meta.insert(key, value.clone());
+        }
+    }
+    Value::Object(map! {
+        "kind" => "Scale", "apiVersion" => "autoscaling/v1", "metadata" => meta,
+        "spec" => Map::new(), "status" => map! { "replicas" => 0 },
+    })
+}
+
+async fn show(request: &Request<'_>, code: u16, shown: &Shown, paths: &ScalePaths) -> Outcome<Response> {
+    let object = present::sent(request, shown).await?;
+    let scale = of(request, &object, paths)?;
+    Ok(present::finish(request.form, code, json::to_vec(&scale)))
+}

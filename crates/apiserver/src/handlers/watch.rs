@@ -1,0 +1,322 @@
+//! Watches: the changes of a collection as they happen.
+
+use super::Request;
+use super::present::{self, Shown};
+use crate::Server;
+use crate::answer::{self, Body, Outcome, Response};
+use crate::catalogue::Resource;
+use crate::registry::{self, FrameKey, Selection, Stored};
+use crate::request::options::{ListOptions, parse_version};
+use crate::request::{Form, Shape};
+use crate::table::{self, Include};
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use object::{Status, Value, json, map};
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use store::{Entry, Event, Range, Revision, WatchError};
+use tokio::time::{Instant, Sleep};
+
+/// The shortest time after which a watch without a timeout ends; the longest is twice that (upstream's
+/// `minRequestTimeout`).
+const SHORTEST: Duration = Duration::from_secs(1800);
+/// How often a watch that wants bookmarks gets one.
+const BOOKMARK: Duration = Duration::from_secs(60);
+/// How long before its end a watch gets its last bookmark.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// The size of the pieces in which the state at the start is sent, in bytes.
+const PIECE: usize = 64 * 1024;
+
+/// The type of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    Added,
+    Modified,
+    Deleted,
+}
+
+impl Type {
+    fn name(self) -> &'static str {
+        match self {
+            Type::Added => "ADDED",
+            Type::Modified => "MODIFIED",
+            Type::Deleted => "DELETED",
+        }
+    }
+}
+
+/// Answers with the changes of the collection that the path names.
+pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
+    let options = ListOptions::read(request.query, true)?;
+    let resource = request.resource.clone();
+    let selection = Selection::new(&resource, &options)?;
+    let include = if request.form.shape == Shape::Table { present::include(request)? } else { Include::None };
+    let version = parse_version(&options.version).map_err(Status::unknown)?;
+    let prefix = registry::prefix(&resource, &request.info.namespace);
+    let named = if request.info.watch_path && !request.info.name.is_empty() {
+        Some(request.info.name.as_str())
+    } else {
+        selection.name().filter(|_| !resource.namespaced || !request.info.namespace.is_empty())
+    };
+    let range = match named {
+        Some(name) => Range::key(format!("{prefix}{name}")),
+        None => Range::prefix(prefix),
+    };
+    let store = &request.server.store;
+    let mut initial = Vec::new();
+    let mut after = version;
+    if version == 0 {
+        let page = store.list(&range, store::ListOptions::default()).await.map_err(registry::read_failure)?;
+        after = page.revision;
+        initial = page.entries;
+        initial.reverse();
+    }
+    let timeout = options.timeout.filter(|t| *t > 0).map_or_else(default_timeout, Duration::from_secs);
+    let now = Instant::now();
+    let watch = store.watch(&range, after).await;
+    let mut stop = request.server.stop_signal();
+    let mut state = Watching {
+        server: request.server.clone(),
+        resource,
+        form: request.form,
+        include,
+        selection,
+        initial,
+        watch: None,
+        end: Box::pin(tokio::time::sleep_until(now + timeout)),
+        bookmark: options.bookmarks.then(|| {
+            let first = BOOKMARK.min(timeout.saturating_sub(LAST_BOOKMARK)).max(Duration::from_millis(500));
+            Box::pin(tokio::time::sleep_until(now + first))
+        }),
+        stop: Box::pin(async move {
+            let _ = stop.wait_for(|stop| *stop).await;
+        }),
+        columns_sent: false,
+        last: None,
+    };
+    match watch {
+        Ok(watch) => state.watch = Some(watch),
+        Err(error) => state.last = Some(error_frame(&error, after)),
+    }
+    let frames = stream::unfold(state, |mut state| async move {
+        let bytes = state.next().await?;
+        Some((Ok::<_, Infallible>(Frame::data(bytes)), state))
+    });
+    Ok(answer::with_body(200, "application/json", Body::stream(StreamBody::new(frames))))
+}
+
+/// Between half an hour and an hour, so that the watches of a client do not all end together.
+fn default_timeout() -> Duration {
+    let mut random = [0u8; 2];
+    // Without randomness they end together.
+    let _ = getrandom::fill(&mut random);
+    let share = f64::from(u16::from_le_bytes(random)) / f64::from(u16::MAX);
+    SHORTEST.mul_f64(1.0 + share)
+}
+
+/// A running watch.
+struct Watching {
+    server: Arc<Server>,
+    resource: Arc<Resource>,
+    form: Form,
+    include: Include,
+    selection: Selection,
+    /// The state at the start that is still to be sent, the last object first.
+    initial: Vec<Entry>,
+    /// None once the watch is over.
+    watch: Option<store::Watch>,
+    end: Pin<Box<Sleep>>,
+    bookmark: Option<Pin<Box<Sleep>>>,
+    stop: Pin<Box<dyn Future<Output = ()> + Send>>,
+    columns_sent: bool,
+    /// What is sent before the end.
+    last: Option<Bytes>,
+}
+
+/// What happened while a watch waited.
+enum Happened {
+    End,
+    Bookmark,
+    Events(Result<store::Batch, WatchError>),
+}
+
+impl Watching {
+    /// The next piece; nothing at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        while !self.initial.is_empty() {
+            let piece = self.state_piece().await;
+            if !piece.is_empty() {
+                return Some(piece);
+            }
+        }
+        loop {
+            let Some(watch) = &mut self.watch else { return self.last.take() };
+            let bookmark = async {
+                match &mut self.bookmark {
+                    Some(sleep) => sleep.await,
+                    None => std::future::pending().await,
+                }
+            };
+            let happened = tokio::select! {
+                biased;
+                () = &mut self.stop => Happened::End,
+                batch = watch.next() => Happened::Events(batch),
+                () = &mut self.end => Happened::End,
+                () = bookmark => Happened::Bookmark,
+            };
+            match happened {
+                Happened::End => {
+                    self.watch = None;
+                    return None;
+                }
+                Happened::Bookmark => {
+                    let revision = watch.delivered();
+                    if let Some(sleep) = &mut self.bookmark {
+                        sleep.as_mut().reset(Instant::now() + BOOKMARK);
+                    }
+                    return Some(self.bookmark_frame(revision));
+                }
+                Happened::Events(Err(error)) => {
+                    let delivered = watch.delivered();
+                    self.watch = None;
+                    self.last = (!matches!(error, WatchError::Closed)).then(|| error_frame(&error, delivered));
+                }
+                Happened::Events(Ok(batch)) => {
+                    let mut frames: Vec<Bytes> = Vec::with_capacity(batch.events.len());
+                    for event in &batch.events {
+                        if let Some(frame) = self.event(event).await {
+                            frames.push(frame);
+                        }
+                    }
+                    match frames.len() {
+                        0 => {}
+                        1 => return frames.pop(),
+                        _ => return Some(frames.concat().into()),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Some of the objects that were there at the start.
+    async fn state_piece(&mut self) -> Bytes {
+        let mut out = Vec::new();
+        while out.len() < PIECE {
+            let Some(entry) = self.initial.pop() else { break };
+            let Ok(stored) = registry::stored(&entry) else { continue };
+            if !self.selection.matches(&self.resource, &entry.key, &stored) {
+                continue;
+            }
+            let shown = Shown { stored, version: entry.mod_revision };
+            if let Some(frame) = self.frame(Type::Added, &shown).await {
+                out.extend_from_slice(&frame);
+            }
+        }
+        out.into()
+    }
+
+    /// An event as this watch sees it.
+    async fn event(&mut self, event: &Event) -> Option<Bytes> {
+        let read = |bytes: &Option<Bytes>| bytes.as_ref().and_then(|b| Stored::read(b.clone()));
+        let new = read(&event.value);
+        let old = if event.value.is_none() || !self.selection.is_all() { read(&event.previous) } else { None };
+        let matches = |stored: &Option<Stored>| {
+            stored.as_ref().is_some_and(|s| self.selection.matches(&self.resource, &event.key, s))
+        };
+        let was = if self.selection.is_all() { event.previous.is_some() } else { matches(&old) };
+        let (ty, stored) = match (was, matches(&new)) {
+            (false, true) => (Type::Added, new?),
+            (true, true) => (Type::Modified, new?),
+            (true, false) => (Type::Deleted, old.or_else(|| read(&event.previous))?),
+            (false, false) => return None,
+        };
+        let shown = Shown { stored, version: event.revision };
+        if self.form.shape == Shape::Table || !registry::is_current(&self.resource, &shown.stored) {
+            return self.frame(ty, &shown).await.map(Bytes::from);
+        }
+        let form = ty as u8 | (self.form.shape as u8) << 2 | u8::from(self.form.version != "v1") << 5;
+        let key = FrameKey { revision: event.revision, serial: self.resource.serial, form };
+        Some(self.server.frames.get(key, || self.current_frame(ty, &shown)))
+    }
+
+    /// The frame of an object that is served as it is stored.
+    fn current_frame(&self, ty: Type, shown: &Shown) -> Vec<u8> {
+        let mut out = Vec::with_capacity(shown.stored.len_hint() + 64);
+        open(&mut out, ty.name());
+        present::write_item(&self.resource, self.form, shown, &mut out);
+        out.extend_from_slice(b"}\n");
+        out
+    }
+
+    /// The frame of an object; nothing if it cannot be shown.
+    async fn frame(&mut self, ty: Type, shown: &Shown) -> Option<Vec<u8>> {
+        if self.form.shape != Shape::Table && registry::is_current(&self.resource, &shown.stored) {
+            return Some(self.current_frame(ty, shown));
+        }
+        let strategy = &*self.resource.strategy;
+        let worked = self.server.load(&self.resource, &shown.stored, shown.version).await.ok()?;
+        let mut sent = worked.clone();
+        strategy.present(&mut sent);
+        let object = match self.form.shape {
+            Shape::Full => sent,
+            Shape::Metadata | Shape::MetadataList => table::partial(&sent, self.form.version),
+            Shape::Table => {
+                let now = (self.server.options.clock)();
+                let row = table::row(strategy, &worked, &sent, self.include, self.form.version, now);
+                let columns = (!std::mem::replace(&mut self.columns_sent, true)).then(|| strategy.columns());
+                let meta = map! { "resourceVersion" => shown.version.to_string() };
+                table::table(columns.as_deref(), vec![row], meta, self.form.version)
+            }
+        };
+        Some(value_frame(ty.name(), &object))
+    }
+
+    fn bookmark_frame(&mut self, revision: Revision) -> Bytes {
+        let mut meta = map! { "resourceVersion" => revision.to_string() };
+        if !self.resource.is_custom() {
+            meta.insert("creationTimestamp", Value::Null);
+        }
+        let (kind, api_version) = match self.form.shape {
+            Shape::Full => (self.resource.kind.clone(), self.resource.api_version()),
+            Shape::Table => {
+                let table = table::table(None, Vec::new(), meta, self.form.version);
+                return value_frame("BOOKMARK", &table).into();
+            }
+            _ => ("PartialObjectMetadata".to_owned(), format!("meta.k8s.io/{}", self.form.version)),
+        };
+        let object = map! { "kind" => kind, "apiVersion" => api_version, "metadata" => meta };
+        value_frame("BOOKMARK", &Value::Object(object)).into()
+    }
+}
+
+fn open(out: &mut Vec<u8>, ty: &str) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(ty.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+}
+
+fn value_frame(ty: &str, object: &Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512);
+    open(&mut out, ty);
+    out.extend_from_slice(json::to_string(object).as_bytes());
+    out.extend_from_slice(b"}\n");
+    out
+}
+
+/// The event that ends a watch which cannot go on.
+fn error_frame(error: &WatchError, at: Revision) -> Bytes {
+    let status = match error {
+        WatchError::Compacted { requested, oldest } => {
+            Status::expired(format!("too old resource version: {requested} ({oldest})"))
+        }
+        WatchError::Lagged { oldest, .. } => Status::expired(format!("too old resource version: {at} ({oldest})")),
+        error => Status::internal(error),
+    };
+    value_frame("ERROR", &status.to_value()).into()
+}
+

@@ -1,0 +1,524 @@
+//! What all writes have in common: reading the object, keeping its metadata in order, storing it.
+
+use super::Request;
+use super::present::Shown;
+use crate::admission::{self, Attributes};
+use crate::answer::{Failure, Outcome};
+use crate::ownership::keep_times_of_noop;
+use crate::registry::{self, Stored};
+use crate::request::body::{self, Language, Parsed};
+use crate::request::options::{FieldValidation, WriteOptions, parse_unsigned};
+use crate::strategy::{Checked, Part, Writer};
+use object::field::{FieldError, Path, Shown as ShownValue};
+use object::{Map, Status, Value, go};
+use store::{Entry, Expect, Revision, WriteError};
+
+/// How often a write is tried again after somebody else was faster.
+const TRIES: usize = 100;
+
+/// A change of an object that is there, or is to be made if it is not.
+pub(crate) struct Change<'c> {
+    /// The part that is written.
+    pub part: Part,
+    /// The options of the request.
+    pub options: &'c WriteOptions,
+    /// Whether an object that is not there is created.
+    pub creates: bool,
+    /// The uid that the object has to have.
+    pub uid: Option<String>,
+    /// How often it is tried again when somebody else was faster.
+    pub tries: usize,
+    /// Whether ownership is worked out here; an apply has done it.
+    pub owns: bool,
+}
+
+impl<'c> Change<'c> {
+    /// A change of a part.
+    pub fn new(part: Part, options: &'c WriteOptions) -> Self {
+        Change { part, options, creates: false, uid: None, tries: TRIES, owns: true }
+    }
+}
+
+/// Reads the body as an object, in the form that is worked on. What can be let pass becomes a warning.
+pub(crate) fn read_body(request: &mut Request<'_>, validation: FieldValidation) -> Outcome<Value> {
+    let language = body::language(&request.parts.headers)?;
+    let kind = request.resource.kind.clone();
+    let strict = validation != FieldValidation::Ignore;
+    let text = request.body.clone();
+    let Parsed { value, issues } =
+        body::parse(&text, language, strict).map_err(|e| body::unrecognized(&kind, &e, &text))?;
+    let object = identify(request, value, &text, language)?;
+    let (given_kind, given_version) = type_of(&object);
+    let cannot = |why: &str| -> Failure {
+        let version = given_version.rsplit('/').next().unwrap_or_default();
+        let message = format!("{given_kind} in version {} cannot be handled as a {kind}: {why}", go::quote(version));
+        Status::bad_request(message).into()
+    };
+    let (object, issues) = receive(request, object, issues, strict).map_err(|e| cannot(&e))?;
+    match validation {
+        FieldValidation::Strict if !issues.is_empty() => return Err(cannot(&body::strict_error(&issues))),
+        FieldValidation::Warn => issues.into_iter().for_each(|i| request.warnings.add(i)),
+        _ => {}
+    }
+    let expected = request.resource.api_version();
+    if given_version != expected {
+        let message =
+            format!("the API version in the data ({given_version}) does not match the expected API version ({expected})");
+        return Err(Status::bad_request(message).into());
+    }
+    Ok(object)
+}
+
+/// Brings an object into the form that is worked on; adds unknown fields to the issues.
+pub(crate) fn receive(
+    request: &Request<'_>,
+    mut object: Value,
+    mut issues: Vec<String>,
+    track: bool,
+) -> Result<(Value, Vec<String>), String> {
+    let unknown = request.resource.strategy.receive(&mut object, track)?;
+    issues.extend(unknown.iter().map(|path| format!("unknown field {}", go::quote(path))));
+    Ok((object, issues))
+}
+
+fn type_of(object: &Value) -> (String, String) {
+    let text = |key: &str| object.str_at(&[key]).unwrap_or_default().to_owned();
+    (text("kind"), text("apiVersion"))
+}
+
+/// Checks what the object says it is. Built-in kinds may leave it out.
+fn identify(request: &Request<'_>, mut object: Value, text: &[u8], language: Language) -> Outcome<Value> {
+    let resource = &request.resource;
+    if resource.is_custom() {
+        if object.str_at(&["kind"]).unwrap_or_default().is_empty() {
+            let error = missing_kind(&object, text, language);
+            return Err(body::unrecognized(&resource.kind, &error, text));
+        }
+        return Ok(object);
+    }
+    if object.is_null() {
+        object = Value::Object(Map::new());
+    }
+    let (kind, version) = type_of(&object);
+    if kind.is_empty() {
+        object.set_at(&["kind"], Value::from(resource.kind.as_str()));
+    }
+    if version.is_empty() {
+        object.set_at(&["apiVersion"], Value::from(resource.api_version()));
+    }
+    check_registered(request, &object)?;
+    Ok(object)
+}
+
+/// What upstream says of an object without a kind.
+pub(crate) fn missing_kind(object: &Value, text: &[u8], language: Language) -> String {
+    let text = match language {
+        Language::Json => String::from_utf8_lossy(text).into_owned(),
+        Language::Yaml => object::json::to_string(object),
+    };
+    format!("Object 'Kind' is missing in '{text}'")
+}
+
+/// 400 unless the object is of the resource's kind.
+fn check_registered(request: &Request<'_>, object: &Value) -> Outcome<()> {
+    let resource = &request.resource;
+    let (kind, api_version) = type_of(object);
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
+    let cannot = |why: &str| -> Failure {
+        let version = go::quote(version);
+        Status::bad_request(format!("{kind} in version {version} cannot be handled as a {}: {why}", resource.kind)).into()
+    };
+    if group == resource.group && kind == resource.kind && request.catalogue.kind(group, version, &kind).is_some() {
+        return Ok(());
+    }
+    let extensions = resource.group == "apiextensions.k8s.io";
+    match kinds::find_kind(group, version, &kind).filter(|_| !extensions) {
+        Some((_, other)) => {
+            if let Some(definition) = other.definition() {
+                kinds::decode(definition, object.clone()).map_err(|e| cannot(&e))?;
+            }
+            let (from, to) = (format!("{}.{kind}", other.name), format!("core.{}", resource.kind));
+            Err(cannot(&format!("converting ({from}) to ({to}): unknown conversion")))
+        }
+        None => {
+            let scheme = if extensions {
+                "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:52"
+            } else {
+                "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
+            };
+            let (kind, version) = (go::quote(&kind), go::quote(&api_version));
+            Err(cannot(&format!("no kind {kind} is registered for version {version} in scheme \"{scheme}\"")))
+        }
+    }
+}
+
+/// Puts the object into the request's namespace; 400 if it says that it is in another.
+pub(crate) fn match_namespace(request: &Request<'_>, object: &mut Value) -> Outcome<()> {
+    let wanted = if request.resource.namespaced { request.info.namespace.as_str() } else { "" };
+    let given = object.namespace();
+    if given == wanted {
+        return Ok(());
+    }
+    if wanted.is_empty() {
+        object.remove_at(&["metadata", "namespace"]);
+    } else if given.is_empty() {
+        object.metadata_mut().insert("namespace", wanted);
+    } else {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Status::bad_request(message).into());
+    }
+    Ok(())
+}
+
+/// 400 unless the object has the name of the path.
+pub(crate) fn match_name(request: &Request<'_>, object: &Value) -> Outcome<()> {
+    let wanted = &request.info.name;
+    match object.name() {
+        "" => {
+            let message = format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
+            Err(Status::bad_request(message).into())
+        }
+        name if name == wanted => Ok(()),
+        name => {
+            let message = format!("the name of the object ({name}) does not match the name on the URL ({wanted})");
+            Err(Status::bad_request(message).into())
+        }
+    }
+}
+
+/// Drops owner references that repeat another's uid, with a warning.
+pub(crate) fn drop_repeated_owners(request: &mut Request<'_>, object: &mut Value) {
+    let Some(Value::Array(owners)) = object.get_mut("metadata").and_then(|m| m.get_mut("ownerReferences")) else {
+        return;
+    };
+    let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
+    let mut repeated: Vec<String> = Vec::new();
+    for owner in owners.drain(..) {
+        if kept.contains(&owner) {
+            let uid = owner.str_at(&["uid"]).unwrap_or_default().to_owned();
+            if !repeated.contains(&uid) {
+                repeated.push(uid);
+            }
+        } else {
+            kept.push(owner);
+        }
+    }
+    *owners = kept;
+    if !repeated.is_empty() {
+        let uids = repeated.join(" ");
+        request.warnings.add(format!(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: [{uids}]"));
+    }
+}
+
+/// The object as clients of the request's version see it.
+pub(crate) fn sent(request: &Request<'_>, worked: &Value) -> Value {
+    let mut object = worked.clone();
+    request.resource.strategy.present(&mut object);
+    object
+}
+
+/// Copies the field ownership of one object to another.
+pub(crate) fn copy_ownership(from: &mut Value, to: &mut Value) {
+    match from.remove_at(&["metadata", "managedFields"]) {
+        Some(entries) => {
+            to.metadata_mut().insert("managedFields", entries);
+        }
+        None => {
+            to.remove_at(&["metadata", "managedFields"]);
+        }
+    }
+}
+
+/// What is invalid, as 422; warnings go to the client.
+pub(crate) fn judge(request: &mut Request<'_>, name: &str, before: Vec<FieldError>, checked: Checked) -> Outcome<()> {
+    let mut errors = before;
+    errors.extend(checked.errors);
+    if !errors.is_empty() {
+        return Err(Status::invalid(request.resource.qualified_kind(), name, &errors).into());
+    }
+    checked.warnings.into_iter().for_each(|w| request.warnings.add(w));
+    Ok(())
+}
+
+/// Changes the object that the path names: `make` turns it into what it is to be (both in the form that is worked on;
+/// none stands for an object that is not there). Gives the code of the answer and the object.
+pub(crate) async fn change<F>(request: &mut Request<'_>, change: Change<'_>, mut make: F) -> Outcome<(u16, Shown)>
+where
+    F: FnMut(&mut Request<'_>, Option<&Value>) -> Outcome<Value>,
+{
+    let key = request.key();
+    let (mut tries, server) = (0, request.server.clone());
+    loop {
+        let entry = server.store.get(&key, None).await.map_err(registry::read_failure)?;
+        let Some(entry) = entry else {
+            if !change.creates {
+                return Err(request.not_found());
+            }
+            let object = make(request, None)?;
+            if let Some(uid) = change.uid.as_deref().filter(|_| change.owns) {
+                return Err(uid_mismatch(request, &key, uid, ""));
+            }
+            let created = super::create::store_new(request, object, change.options, change.owns).await;
+            match created {
+                Err(Failure::Status(status)) if status.reason == "AlreadyExists" && tries < change.tries => {
+                    tries += 1;
+                    continue;
+                }
+                created => return Ok((201, created?)),
+            }
+        };
+        let current = registry::stored(&entry)?;
+        let live = server.load(&request.resource, &current, entry.mod_revision).await?;
+        let mut object = make(request, Some(&live))?;
+        own(request, &change, &live, &mut object);
+        admit(request, &change, &live, &mut object).await?;
+        if let Some(uid) = &change.uid {
+            let live_uid = live.meta_str("uid");
+            if uid != live_uid {
+                return Err(uid_mismatch(request, &key, uid, live_uid));
+            }
+        }
+        let result = replace(request, &change, &entry, &current, &live, object).await;
+        match result {
+            Err(Replace::Conflict) if tries < change.tries => tries += 1,
+            Err(Replace::Conflict) => {
+                return Err(Status::modified(request.resource.qualified(), &request.info.name).into());
+            }
+            Err(Replace::Failed(failure)) => return Err(failure),
+            Ok(shown) => return Ok((200, shown)),
+        }
+    }
+}
+
+enum Replace {
+    /// Somebody else was faster.
+    Conflict,
+    Failed(Failure),
+}
+
+impl<T: Into<Failure>> From<T> for Replace {
+    fn from(failure: T) -> Self {
+        Replace::Failed(failure.into())
+    }
+}
+
+fn uid_mismatch(request: &Request<'_>, key: &str, wanted: &str, found: &str) -> Failure {
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    );
+    Status::conflict(request.resource.qualified(), &request.info.name, &why).into()
+}
+
+/// Works out who owns what after the change.
+fn own(request: &Request<'_>, change: &Change<'_>, live: &Value, object: &mut Value) {
+    let (live, new) = (sent(request, live), sent(request, object));
+    let manager = request.manager(&change.options.field_manager);
+    let now = request.now.as_second();
+    let mut owned = match change.owns {
+        true => request.resource.strategy.ownership().updated(change.part, &live, new, &manager, now),
+        false => new,
+    };
+    keep_times_of_noop(&live, &mut owned);
+    copy_ownership(&mut owned, object);
+}
+
+async fn admit(request: &mut Request<'_>, change: &Change<'_>, live: &Value, object: &mut Value) -> Outcome<()> {
+    let server = request.server.clone();
+    let admission = &server.options.admission;
+    if !admission.concerns(&request.resource) {
+        return Ok(());
+    }
+    let old = sent(request, live);
+    let mut new = sent(request, object);
+    let mut warnings = Vec::new();
+    let options = options_object("UpdateOptions", change.options);
+    let attributes = attributes(request, "UPDATE", change.part, change.options, &options).with_old(&old);
+    let changed = admission.mutate(&server, attributes, &mut new, &mut warnings).await?;
+    warnings.into_iter().for_each(|w| request.warnings.add(w));
+    if changed {
+        let received = receive(request, new, Vec::new(), false);
+        *object = received.map_err(|e| Failure::from(Status::internal(e)))?.0;
+    }
+    Ok(())
+}
+
+/// The options of a write as an object, for admission.
+pub(crate) fn options_object(kind: &str, options: &WriteOptions) -> Value {
+    let mut out = object::map! { "kind" => kind, "apiVersion" => "meta.k8s.io/v1" };
+    if options.dry_run {
+        out.insert("dryRun", vec!["All"]);
+    }
+    if !options.field_manager.is_empty() {
+        out.insert("fieldManager", options.field_manager.as_str());
+    }
+    let validation = match options.validation {
+        FieldValidation::Ignore => "Ignore",
+        FieldValidation::Warn => "Warn",
+        FieldValidation::Strict => "Strict",
+    };
+    out.insert("fieldValidation", validation);
+    Value::Object(out)
+}
+
+/// What admission is told of a write.
+pub(crate) fn attributes<'a>(
+    request: &'a Request<'_>,
+    operation: &'static str,
+    part: Part,
+    options: &WriteOptions,
+    object: &'a Value,
+) -> Attributes<'a> {
+    Attributes {
+        operation,
+        resource: &request.resource,
+        subresource: part.name(),
+        namespace: if request.resource.namespaced { &request.info.namespace } else { "" },
+        name: &request.info.name,
+        user: request.user,
+        dry_run: options.dry_run,
+        old: None,
+        options: object,
+        now: request.now,
+    }
+}
+
+impl<'a> Attributes<'a> {
+    /// With the object as it is.
+    pub(crate) fn with_old(mut self, old: &'a Value) -> Self {
+        self.old = Some(old);
+        self
+    }
+}
+
+/// Stores what is to take the place of the current object.
+async fn replace(
+    request: &mut Request<'_>,
+    change: &Change<'_>,
+    entry: &Entry,
+    current: &Stored,
+    live: &Value,
+    mut object: Value,
+) -> Result<Shown, Replace> {
+    let server = request.server.clone();
+    let resource = request.resource.clone();
+    check_version(request, change, entry.mod_revision, &mut object)?;
+    match_namespace(request, &mut object)?;
+    let writer = Writer { user: request.user, now: request.now };
+    keep_system_fields(&mut object, live);
+    resource.strategy.prepare_update(&mut object, live, change.part, writer);
+    let checked = resource.strategy.validate_update(&object, live, change.part);
+    // Upstream checks metadata twice, once for all kinds and once for the kind.
+    let (empty, path) = (Map::new(), Path::ROOT.child("metadata"));
+    let (meta, live_meta) = (object.metadata().unwrap_or(&empty), live.metadata().unwrap_or(&empty));
+    let before = object::metadata::validate_update(meta, live_meta, &path);
+    let name = live.name().to_owned();
+    judge(request, &name, before, checked)?;
+    if server.options.admission.concerns(&resource) {
+        let (old, new) = (sent(request, live), sent(request, &object));
+        let mut warnings = Vec::new();
+        let options = options_object("UpdateOptions", change.options);
+        let attributes = attributes(request, "UPDATE", change.part, change.options, &options).with_old(&old);
+        server.options.admission.validate(&server, attributes, Some(&new), &mut warnings).await?;
+        warnings.into_iter().for_each(|w| request.warnings.add(w));
+    }
+    let stored = server.save(&resource, &object).await?;
+    let going = !live.meta_str("deletionTimestamp").is_empty();
+    let grace = live.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_int).unwrap_or(0);
+    if going && grace == 0 && object.meta_list("finalizers").is_empty() && !resource.strategy.holds(&object) {
+        return remove(request, change, entry, stored).await;
+    }
+    if stored.json() == current.json() {
+        return Ok(Shown { stored, version: entry.mod_revision });
+    }
+    if change.options.dry_run {
+        return Ok(Shown { stored, version: entry.mod_revision });
+    }
+    let write = put(request, entry.key.clone(), Expect::Revision(entry.mod_revision), &stored);
+    match server.store.write(write).await {
+        Ok(version) => {
+            server.committed(&resource, &entry.key).await;
+            Ok(Shown { stored, version })
+        }
+        Err(WriteError::Conflict { .. }) => Err(Replace::Conflict),
+        Err(error) => Err(registry::write_failure(&error).into()),
+    }
+}
+
+/// A write of a stored object, with the kind's expiry.
+pub(crate) fn put(request: &Request<'_>, key: store::Key, expect: Expect, stored: &Stored) -> store::Write {
+    let write = store::Write::put(key, expect, stored.raw().clone());
+    match request.resource.strategy.expires() {
+        0 => write,
+        seconds => write.expiring(std::time::SystemTime::now() + std::time::Duration::from_secs(seconds)),
+    }
+}
+
+/// The last finalizer is gone: so is the object.
+async fn remove(request: &Request<'_>, change: &Change<'_>, entry: &Entry, stored: Stored) -> Result<Shown, Replace> {
+    if change.options.dry_run {
+        return Ok(Shown { stored, version: entry.mod_revision });
+    }
+    let server = request.server;
+    let write = store::Write::delete(entry.key.clone(), Expect::Revision(entry.mod_revision));
+    match server.store.write(write).await {
+        Ok(_) => {
+            server.committed(&request.resource, &entry.key).await;
+            Ok(Shown { stored, version: entry.mod_revision })
+        }
+        Err(WriteError::Conflict { .. }) => Err(Replace::Conflict),
+        Err(error) => Err(registry::write_failure(&error).into()),
+    }
+}
+
+/// The version that the client bases its write on must be the current one.
+fn check_version(request: &Request<'_>, change: &Change<'_>, current: Revision, object: &mut Value) -> Outcome<()> {
+    let given = object.meta_str("resourceVersion");
+    let version = if given.is_empty() {
+        0
+    } else {
+        let parsing = format!("strconv.ParseUint: parsing {}: ", go::quote(given));
+        parse_unsigned(given).map_err(|why| Failure::from(Status::unknown(format!("{parsing}{why}"))))?
+    };
+    if version == current {
+        return Ok(());
+    }
+    if version != 0 {
+        return Err(Status::modified(request.resource.qualified(), &request.info.name).into());
+    }
+    if request.resource.strategy.allows_unconditional_update() || change.part == Part::Scale {
+        object.metadata_mut().insert("resourceVersion", current.to_string());
+        return Ok(());
+    }
+    let path = Path::ROOT.child("metadata");
+    let path = path.child("resourceVersion");
+    let error = FieldError::invalid(&path, ShownValue::raw("0x0"), "must be specified for an update");
+    Err(Status::invalid(request.resource.qualified(), &request.info.name, &[error]).into())
+}
+
+/// Metadata that no client changes: what it leaves out or may not touch is taken from the current object.
+fn keep_system_fields(object: &mut Value, live: &Value) {
+    let meta = object.metadata_mut();
+    meta.remove("selfLink");
+    let Some(old) = live.metadata() else { return };
+    let mut keep = |key: &str, only_missing: bool| match old.get(key) {
+        Some(value) if !only_missing || meta.get(key).is_none_or(|v| v.is_null() || v.as_str() == Some("")) => {
+            meta.insert(key, value.clone());
+        }
+        None if !only_missing => {
+            meta.remove(key);
+        }
+        _ => {}
+    };
+    keep("uid", true);
+    keep("creationTimestamp", false);
+    keep("generation", false);
+    if old.get("deletionTimestamp").is_some_and(|t| !t.is_null()) {
+        keep("deletionTimestamp", false);
+        keep("deletionGracePeriodSeconds", true);
+    }
+}
+
+/// Namespaces' life: nothing new in one that is not there or going away.
+pub(crate) async fn check_place(request: &Request<'_>, name: &str) -> Outcome<()> {
+    admission::check_namespace(request.server, &request.resource, &request.info.namespace, name).await
+}

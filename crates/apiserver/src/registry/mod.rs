@@ -1,0 +1,116 @@
+//! Between handlers and the store: keys, the stored form, and the errors of the store in upstream's words.
+
+pub mod codec;
+mod continuation;
+mod frames;
+mod selection;
+
+pub use codec::Stored;
+pub use continuation::Continuation;
+pub use frames::{FrameKey, Frames};
+pub use selection::{Selection, place};
+
+use crate::Server;
+use crate::answer::{Failure, Outcome};
+use crate::catalogue::Resource;
+use object::{Status, Value};
+use store::{Entry, ReadError, Revision, WriteError};
+
+/// The key of an object.
+pub fn key(resource: &Resource, namespace: &str, name: &str) -> String {
+    let prefix = &resource.storage.prefix;
+    if resource.namespaced { format!("{prefix}{namespace}/{name}") } else { format!("{prefix}{name}") }
+}
+
+/// What all keys of a collection start with; without a namespace that is all namespaces.
+pub fn prefix(resource: &Resource, namespace: &str) -> String {
+    let prefix = &resource.storage.prefix;
+    if resource.namespaced && !namespace.is_empty() { format!("{prefix}{namespace}/") } else { prefix.clone() }
+}
+
+/// The stored object of an entry.
+pub fn stored(entry: &Entry) -> Outcome<Stored> {
+    Stored::read(entry.value.clone())
+        .ok_or_else(|| Status::internal(format!("the stored object {} cannot be read", entry.key)).into())
+}
+
+/// Whether an object can be served as it is stored (`apiVersion` apart).
+pub fn is_current(resource: &Resource, stored: &Stored) -> bool {
+    stored.fingerprint() == resource.strategy.fingerprint() && !needs_converter(resource, stored)
+}
+
+/// Whether the definition's webhook has to convert the object.
+fn needs_converter(resource: &Resource, stored: &Stored) -> bool {
+    let webhook = resource.definition.as_ref().is_some_and(|d| d.converts);
+    webhook && stored.api_version() != resource.api_version()
+}
+
+impl Server {
+    /// A stored object in the form that its strategy works on, with its version.
+    pub(crate) async fn load(&self, resource: &Resource, stored: &Stored, version: Revision) -> Outcome<Value> {
+        let mut object = stored.value(version);
+        if needs_converter(resource, stored) {
+            object = self.convert(resource, vec![object], &resource.api_version()).await?.pop().unwrap_or_default();
+        }
+        if !is_current(resource, stored) {
+            resource.strategy.load(&mut object);
+        } else if resource.is_custom() {
+            object.set_at(&["apiVersion"], Value::from(resource.api_version()));
+        }
+        Ok(object)
+    }
+
+    /// An object that was worked on, in its stored form.
+    pub(crate) async fn save(&self, resource: &Resource, object: &Value) -> Outcome<Stored> {
+        let mut object = object.clone();
+        let definition = resource.definition.as_ref();
+        if definition.is_some_and(|d| d.converts) && resource.storage.version != resource.version {
+            let wanted = crate::catalogue::api_version(&resource.group, &resource.storage.version);
+            object = self.convert(resource, vec![object], &wanted).await?.pop().unwrap_or_default();
+        }
+        resource.strategy.save(&mut object);
+        Ok(Stored::new(&object, resource.strategy.stored_fingerprint()))
+    }
+
+    /// Asks the definition's webhook to convert objects.
+    pub(crate) async fn convert(&self, resource: &Resource, objects: Vec<Value>, wanted: &str) -> Outcome<Vec<Value>> {
+        let Some(definition) = &resource.definition else { return Ok(objects) };
+        self.options
+            .converter
+            .convert(&definition.object, objects, wanted)
+            .await
+            .map_err(|why| Status::internal(why).into())
+    }
+}
+
+/// A failed read.
+pub fn read_failure(error: ReadError) -> Failure {
+    match error {
+        ReadError::Compacted { .. } => {
+            Status::expired("The resourceVersion for the provided list is too old.").into()
+        }
+        ReadError::Future { requested, current } => too_large_version(requested, current),
+        error @ (ReadError::Closed | ReadError::Unavailable(_)) => unavailable(&error),
+    }
+}
+
+/// 504 for a version that the store has not reached.
+pub fn too_large_version(requested: Revision, current: Revision) -> Failure {
+    let why = format!("Too large resource version: {requested}, current: {current}");
+    Status::timeout(why).with_cause("ResourceVersionTooLarge", "", "Too large resource version").into()
+}
+
+/// A write that failed for another reason than a conflict.
+pub fn write_failure(error: &WriteError) -> Failure {
+    match error {
+        WriteError::TooLarge { size, limit, .. } => {
+            Status::too_large(format!("the object takes {size} bytes, limit is {limit}")).into()
+        }
+        WriteError::NoSpace { .. } => Status::internal(error).into(),
+        error => unavailable(error),
+    }
+}
+
+fn unavailable(error: &dyn std::fmt::Display) -> Failure {
+    Status::new(503, "ServiceUnavailable", error.to_string()).retry_after(1).into()
+}
