@@ -110,8 +110,10 @@ impl Conversion {
             .map(|f| Field { name: f.name.into(), ty: self.ty(&f.schema), default: f.schema.default() })
             .collect();
         let element = fields.is_empty().then(|| self.builder.deduced());
-        let atomic = atomic.unwrap_or(definition.schema.map_type == "atomic");
-        Atom { map: Some(MapType { fields, element, atomic }), ..Atom::default() }
+        let mut map = MapType::of_fields(fields);
+        map.element = element;
+        map.atomic = atomic.unwrap_or(definition.schema.map_type == "atomic");
+        map_atom(map)
     }
 
     fn ty(&mut self, schema: &'static definitions::Schema) -> TypeId {
@@ -139,24 +141,30 @@ impl Conversion {
                 Atom {
                     scalar: Some(Scalar::Untyped),
                     list: Some(ListType { element: self.builder.untyped(), kind: ListKind::Atomic }),
-                    map: Some(MapType { element: Some(element), ..MapType::default() }),
+                    map: Some(MapType::of_elements(element)),
                 }
             }
-            Type::Object => {
-                let element = Some(self.builder.deduced());
-                Atom { map: Some(MapType { element, fields: Vec::new(), atomic: schema.map_type == "atomic" }), ..Atom::default() }
-            }
-            Type::Map(item) => {
-                let element = Some(self.ty(item));
-                Atom { map: Some(MapType { element, fields: Vec::new(), atomic: schema.map_type == "atomic" }), ..Atom::default() }
+            Type::Object | Type::Map(_) => {
+                let element = match &schema.ty {
+                    Type::Map(item) => self.ty(item),
+                    _ => self.builder.deduced(),
+                };
+                let mut map = MapType::of_elements(element);
+                map.atomic = schema.map_type == "atomic";
+                map_atom(map)
             }
             Type::List(item) => {
                 let element = self.ty(item);
                 Atom { list: Some(ListType { element, kind: list_kind(schema) }), ..Atom::default() }
             }
-            Type::Ref(name) => Atom { map: Some(MapType { element: Some(self.reference(name, None)), ..MapType::default() }), ..Atom::default() },
+            // Definitions that stand for another have no content of their own.
+            Type::Ref(name) => map_atom(MapType::of_elements(self.reference(name, None))),
         }
     }
+}
+
+fn map_atom(map: MapType) -> Atom {
+    Atom { map: Some(map), ..Atom::default() }
 }
 
 /// The published list type, else what strategic merge patches do.
