@@ -311,7 +311,10 @@ fn is_time(text: &str) -> bool {
         _ => {
             let date = text.split(['T', 't', ' ']).next().unwrap_or_default();
             let parts: Vec<&str> = date.split('-').collect();
-            parts.len() == 3 && parts.iter().all(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit())) && date.len() < text.len() && text.contains(':')
+            parts.len() == 3
+                && parts.iter().all(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit()))
+                && date.len() < text.len()
+                && text.contains(':')
         }
     }
 }
@@ -346,7 +349,10 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let texts = ["", "-", "- a", "a#b", "a #b", "0x1f", "1e3", "12:30", ".5", "null", "\u{1}", "a\tb", "x: ", "%", "...", " a"];
+        let texts = [
+            "", "-", "- a", "a#b", "a #b", "0x1f", "1e3", "12:30", ".5", "null", "\u{1}", "a\tb", "x: ", "%", "...",
+            " a",
+        ];
         for text in texts.iter().map(|t| t.to_string()).chain([format!("{} b", "word ".repeat(40))]) {
             let value = Value::Array(vec![Value::from(text.as_str())]);
             assert_eq!(object::yaml::parse(to_string(&value).as_bytes()), Ok(value), "{text:?}");

@@ -194,7 +194,8 @@ async fn remove_instances(server: &Arc<Server>, name: &str) -> Result<(), Failur
     }
     let text = |path: &[&str]| definition.str_at(path).unwrap_or_default();
     let prefix = format!("/registry/{}/{}/", text(&["spec", "group"]), text(&["spec", "names", "plural"]));
-    let page = server.store.list(&Range::prefix(prefix), ListOptions::default()).await.map_err(registry::read_failure)?;
+    let page =
+        server.store.list(&Range::prefix(prefix), ListOptions::default()).await.map_err(registry::read_failure)?;
     let mut left = 0;
     for entry in page.entries {
         left += usize::from(!server.drop_or_mark(&entry.key).await?);

@@ -1,8 +1,8 @@
 //! What the server does by itself: it names and serves definitions, and empties what is deleted.
 
 pub(crate) mod definitions;
-mod naming;
 pub(crate) mod namespaces;
+mod naming;
 mod serving;
 
 pub(crate) use serving::serial;
@@ -90,7 +90,14 @@ fn mark_going(meta: &mut Map, time: String) {
 }
 
 /// Sets a condition; the time of its last change is new when its status is.
-pub(crate) fn set_condition(conditions: &mut Vec<Value>, ty: &str, status: &str, reason: &str, message: &str, now: &str) {
+pub(crate) fn set_condition(
+    conditions: &mut Vec<Value>,
+    ty: &str,
+    status: &str,
+    reason: &str,
+    message: &str,
+    now: &str,
+) {
     let held = conditions.iter_mut().find(|c| c.str_at(&["type"]) == Some(ty));
     let mut since = now.to_owned();
     if let Some(held) = &held

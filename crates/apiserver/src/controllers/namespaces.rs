@@ -188,11 +188,26 @@ fn tell(mut conditions: Vec<Value>, left: &Left, now: &str) -> Vec<Value> {
         set_condition(&mut conditions, ty, if failed { "True" } else { "False" }, reason, message, now);
     };
     set("NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered", "All resources successfully discovered");
-    set("NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions", "All legacy kube types successfully parsed");
-    set("NamespaceDeletionContentFailure", false, "ContentDeleted", "All content successfully deleted, may be waiting on finalization");
+    set(
+        "NamespaceDeletionGroupVersionParsingFailure",
+        false,
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    );
+    set(
+        "NamespaceDeletionContentFailure",
+        false,
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    );
     if left.objects.is_empty() {
         set("NamespaceContentRemaining", false, "ContentRemoved", "All content successfully removed");
-        set("NamespaceFinalizersRemaining", false, "ContentHasNoFinalizers", "All content-preserving finalizers finished");
+        set(
+            "NamespaceFinalizersRemaining",
+            false,
+            "ContentHasNoFinalizers",
+            "All content-preserving finalizers finished",
+        );
         return conditions;
     }
     let objects: Vec<String> =
@@ -202,7 +217,12 @@ fn tell(mut conditions: Vec<Value>, left: &Left, now: &str) -> Vec<Value> {
     let finalizers: Vec<String> =
         left.finalizers.iter().map(|(f, count)| format!("{f} in {count} resource instances")).collect();
     if finalizers.is_empty() {
-        set("NamespaceFinalizersRemaining", false, "ContentHasNoFinalizers", "All content-preserving finalizers finished");
+        set(
+            "NamespaceFinalizersRemaining",
+            false,
+            "ContentHasNoFinalizers",
+            "All content-preserving finalizers finished",
+        );
     } else {
         let message = format!("Some content in the namespace has finalizers remaining: {}", finalizers.join(", "));
         set("NamespaceFinalizersRemaining", true, "SomeFinalizersRemain", &message);

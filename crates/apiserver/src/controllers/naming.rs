@@ -141,7 +141,11 @@ mod tests {
         let second = definition("Widget", "gizmos", "wd");
         let waiting = status(&second, &[&first, &second], "T").unwrap();
         let names = waiting.get("acceptedNames").unwrap();
-        assert_eq!(json::to_string(names), r#"{"kind":"","listKind":"WidgetList","plural":"gizmos","singular":"gizmos1"}"#.replace("\"listKind\":\"WidgetList\",", ""));
+        assert_eq!(
+            json::to_string(names),
+            r#"{"kind":"","listKind":"WidgetList","plural":"gizmos","singular":"gizmos1"}"#
+                .replace("\"listKind\":\"WidgetList\",", "")
+        );
         let conditions = waiting.get("conditions").unwrap().as_array().unwrap();
         assert!(!holds(conditions, "Established"));
         assert_eq!(status(&first, &[&first, &second], "T"), None);

@@ -48,7 +48,8 @@ pub(crate) async fn delete(request: &mut Request<'_>) -> Outcome<Response> {
 /// 403 for the namespaces that every cluster has.
 fn protect(request: &Request<'_>) -> Outcome<()> {
     let resource = &request.resource;
-    if !resource.group.is_empty() || resource.plural != "namespaces" || !PROTECTED.contains(&request.info.name.as_str()) {
+    if !resource.group.is_empty() || resource.plural != "namespaces" || !PROTECTED.contains(&request.info.name.as_str())
+    {
         return Ok(());
     }
     let why = "this namespace may not be deleted";

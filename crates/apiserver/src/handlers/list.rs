@@ -42,7 +42,8 @@ pub(crate) async fn list(request: &mut Request<'_>) -> Outcome<Response> {
             true => ("unstructured", "UnstructuredList"),
             false => ("core", request.resource.list_kind.as_str()),
         };
-        let why = format!("you requested PartialObjectMetadata, but the requested object is a list (*{package}.{kind})");
+        let why =
+            format!("you requested PartialObjectMetadata, but the requested object is a list (*{package}.{kind})");
         return Err(crate::request::not_acceptable(&why));
     }
     let collected = collect(request, &options).await?;
@@ -72,7 +73,11 @@ pub(crate) async fn collect(request: &Request<'_>, options: &ListOptions) -> Out
 }
 
 /// Where a list starts: at which revision, after which key.
-async fn start(server: &Server, options: &ListOptions, prefix: &str) -> Outcome<(Option<Revision>, Option<store::Key>)> {
+async fn start(
+    server: &Server,
+    options: &ListOptions,
+    prefix: &str,
+) -> Outcome<(Option<Revision>, Option<store::Key>)> {
     if !options.continues.is_empty() {
         if !matches!(options.version.as_str(), "" | "0") {
             return Err(Status::bad_request("specifying resource version is not allowed when using continue").into());
@@ -184,8 +189,18 @@ pub(crate) async fn show(request: &Request<'_>, collected: Collected) -> Outcome
     let (head, tail) = frame(resource, form, &meta, entries.is_empty());
     let size: usize = entries.iter().map(|e| e.value.len()).sum();
     let plain = form.encoding == Encoding::Json && !form.pretty;
-    if plain && size > STREAMED && entries.iter().all(|e| registry::stored(e).is_ok_and(|s| registry::is_current(resource, &s))) {
-        let body = Listing { head: head.into(), tail: tail.into(), entries: entries.into_iter(), first: true, form, resource: resource.clone() };
+    if plain
+        && size > STREAMED
+        && entries.iter().all(|e| registry::stored(e).is_ok_and(|s| registry::is_current(resource, &s)))
+    {
+        let body = Listing {
+            head: head.into(),
+            tail: tail.into(),
+            entries: entries.into_iter(),
+            first: true,
+            form,
+            resource: resource.clone(),
+        };
         return Ok(answer::with_body(200, "application/json", Body::stream(body)));
     }
     let mut out = head;
@@ -233,10 +248,7 @@ impl hyper::body::Body for Listing {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
         let mut out = Vec::with_capacity(PIECE + 4096);
         out.extend_from_slice(&std::mem::take(&mut this.head));

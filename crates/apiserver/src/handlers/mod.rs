@@ -170,7 +170,8 @@ fn check_builtin(resource: &Resource, info: &RequestInfo, named: bool) -> Outcom
         verb => has(verb.name()) && (collection == (verb == Verb::DeleteCollection)),
     };
     // Across namespaces a collection is only read.
-    let allowed = allowed && !(across && !matches!(info.verb, Verb::List | Verb::Watch | Verb::Get) && resource.verbs != ["create"]);
+    let allowed = allowed
+        && !(across && !matches!(info.verb, Verb::List | Verb::Watch | Verb::Get) && resource.verbs != ["create"]);
     if allowed { Ok(()) } else { Err(Failure::no_such_method()) }
 }
 
@@ -228,11 +229,12 @@ fn check_names(request: &Request<'_>) -> Outcome<()> {
         let complaints = object::names::path_segment(&info.name);
         if !complaints.is_empty() {
             let name = object::go::quote(&info.name);
-            return Err(Status::bad_request(format!("Name parameter invalid: {name}: {}", complaints.join("; "))).into());
+            return Err(
+                Status::bad_request(format!("Name parameter invalid: {name}: {}", complaints.join("; "))).into()
+            );
         }
     } else if matches!(info.verb, Verb::Update | Verb::Delete) {
         return Err(Status::bad_request("name must be provided").into());
     }
     Ok(())
 }
-

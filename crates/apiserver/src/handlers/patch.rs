@@ -191,7 +191,8 @@ async fn apply(request: &mut Request<'_>, part: Part) -> Outcome<Response> {
         let ownership = request.resource.strategy.ownership();
         let merged = ownership.applied(part, live.as_ref(), &config, &manager, options.force, now)?;
         if let (None, Some(uid)) = (&live, &uid) {
-            let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+            let why =
+                format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
             return Err(Status::conflict(request.resource.qualified(), &request.info.name, &why).into());
         }
         let mut merged = merged;

@@ -27,7 +27,9 @@ pub(crate) async fn object(request: &Request<'_>, code: u16, shown: &Shown) -> O
         Shape::MetadataList if resource.is_custom() => return Err(Status::unknown("content is not a list").into()),
         Shape::MetadataList => {
             let kind = &resource.kind;
-            let why = format!("you requested PartialObjectMetadataList, but the requested object is not a list (*core.{kind})");
+            let why = format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list (*core.{kind})"
+            );
             return Err(crate::request::not_acceptable(&why));
         }
         Shape::Full | Shape::Metadata => write_one(request, shown, &mut out).await?,

@@ -99,8 +99,7 @@ async fn update(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Respons
     let options = WriteOptions::read(request.query, options::Write::Update)?;
     let language = body::language(&request.parts.headers)?;
     let text = request.body.clone();
-    let parsed =
-        body::parse(&text, language, false).map_err(|e| body::unrecognized("Scale", &e, &text))?;
+    let parsed = body::parse(&text, language, false).map_err(|e| body::unrecognized("Scale", &e, &text))?;
     let kind = parsed.value.str_at(&["kind"]).unwrap_or_default().to_owned();
     let version = parsed.value.str_at(&["apiVersion"]).unwrap_or_default().to_owned();
     if !kind.is_empty() && (kind.as_str(), version.as_str()) != ("Scale", "autoscaling/v1") {

@@ -319,4 +319,3 @@ fn error_frame(error: &WatchError, at: Revision) -> Bytes {
     };
     value_frame("ERROR", &status.to_value()).into()
 }
-

@@ -62,8 +62,9 @@ pub(crate) fn read_body(request: &mut Request<'_>, validation: FieldValidation) 
     }
     let expected = request.resource.api_version();
     if given_version != expected {
-        let message =
-            format!("the API version in the data ({given_version}) does not match the expected API version ({expected})");
+        let message = format!(
+            "the API version in the data ({given_version}) does not match the expected API version ({expected})"
+        );
         return Err(Status::bad_request(message).into());
     }
     Ok(object)
@@ -126,7 +127,8 @@ fn check_registered(request: &Request<'_>, object: &Value) -> Outcome<()> {
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
     let cannot = |why: &str| -> Failure {
         let version = go::quote(version);
-        Status::bad_request(format!("{kind} in version {version} cannot be handled as a {}: {why}", resource.kind)).into()
+        Status::bad_request(format!("{kind} in version {version} cannot be handled as a {}: {why}", resource.kind))
+            .into()
     };
     if group == resource.group && kind == resource.kind && request.catalogue.kind(group, version, &kind).is_some() {
         return Ok(());
@@ -175,7 +177,8 @@ pub(crate) fn match_name(request: &Request<'_>, object: &Value) -> Outcome<()> {
     let wanted = &request.info.name;
     match object.name() {
         "" => {
-            let message = format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
+            let message =
+                format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
             Err(Status::bad_request(message).into())
         }
         name if name == wanted => Ok(()),

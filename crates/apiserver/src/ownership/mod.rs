@@ -104,7 +104,8 @@ impl Kind {
 fn custom_manager(definition: &Value, version: &str, part: Part) -> FieldManager {
     let text = |path: &[&str]| definition.str_at(path).unwrap_or_default().to_owned();
     let group = text(&["spec", "group"]);
-    let kind = managed::Kind { group: group.clone(), version: version.to_owned(), kind: text(&["spec", "names", "kind"]) };
+    let kind =
+        managed::Kind { group: group.clone(), version: version.to_owned(), kind: text(&["spec", "names", "kind"]) };
     let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
     let preserve = definition.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool) == Some(true);
     let name = |v: &Value| format!("{group}/{}", v.str_at(&["name"]).unwrap_or_default());

@@ -66,7 +66,12 @@ impl Stored {
         let mut out = String::with_capacity(512);
         // The head is filled in at the end; a string holds it until then.
         out.push_str(HEAD_SPACE);
-        let mut parts = Places { version: (HEAD, NOWHERE), api_version: (HEAD, HEAD), metadata: (HEAD, HEAD), labels: (HEAD, HEAD) };
+        let mut parts = Places {
+            version: (HEAD, NOWHERE),
+            api_version: (HEAD, HEAD),
+            metadata: (HEAD, HEAD),
+            labels: (HEAD, HEAD),
+        };
         match object {
             Value::Object(members) => write_object(&mut out, members, &mut parts),
             other => json::write(&mut out, other),
@@ -312,7 +317,8 @@ mod tests {
 
     #[test]
     fn parts_are_found_without_reading_the_whole() {
-        let stored = Stored::new(&object(r#"{"a":1,"apiVersion":"x/v1","metadata":{"labels":{"l":"1"},"uid":"u"}}"#), 7);
+        let stored =
+            Stored::new(&object(r#"{"a":1,"apiVersion":"x/v1","metadata":{"labels":{"l":"1"},"uid":"u"}}"#), 7);
         let stored = Stored::read(stored.raw().clone()).unwrap();
         assert_eq!((stored.api_version(), stored.fingerprint()), ("x/v1", 7));
         assert_eq!(json::to_string(&Value::Object(stored.labels().unwrap())), r#"{"l":"1"}"#);

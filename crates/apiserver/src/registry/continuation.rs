@@ -70,10 +70,7 @@ mod tests {
             ("!".to_owned(), "continue key is not valid: illegal base64 data at input byte 0"),
             (encode("{"), "continue key is not valid: unexpected end of JSON input"),
             (encode("{}"), "continue key is not valid: server does not recognize this encoded version"),
-            (
-                encode(r#"{"v":"meta.k8s.io/v1","rv":3,"start":"../x"}"#),
-                "continue key is not valid: ../x",
-            ),
+            (encode(r#"{"v":"meta.k8s.io/v1","rv":3,"start":"../x"}"#), "continue key is not valid: ../x"),
         ] {
             assert_eq!(Continuation::read(&token).unwrap_err(), text, "{token}");
         }

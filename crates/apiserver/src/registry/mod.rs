@@ -86,9 +86,7 @@ impl Server {
 /// A failed read.
 pub fn read_failure(error: ReadError) -> Failure {
     match error {
-        ReadError::Compacted { .. } => {
-            Status::expired("The resourceVersion for the provided list is too old.").into()
-        }
+        ReadError::Compacted { .. } => Status::expired("The resourceVersion for the provided list is too old.").into(),
         ReadError::Future { requested, current } => too_large_version(requested, current),
         error @ (ReadError::Closed | ReadError::Unavailable(_)) => unavailable(&error),
     }

@@ -123,7 +123,10 @@ mod tests {
         for (body, text) in [
             ("{", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
             ("{} {}", "couldn't get version/kind; json parse error: invalid character '{' after top-level value"),
-            ("[]", "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }"),
+            (
+                "[]",
+                "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
+            ),
         ] {
             assert_eq!(parse(body.as_bytes(), Language::Json, true).map(|_| ()).unwrap_err(), text);
         }

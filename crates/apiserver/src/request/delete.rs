@@ -145,13 +145,13 @@ fn wrong_type(object: &Value) -> Option<String> {
     })
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(body: &'static str, query: &str) -> Result<DeleteOptions, String> {
-        let options = DeleteOptions::read(&HeaderMap::new(), &Bytes::from_static(body.as_bytes()), &Query::parse(Some(query)));
+        let options =
+            DeleteOptions::read(&HeaderMap::new(), &Bytes::from_static(body.as_bytes()), &Query::parse(Some(query)));
         options.map_err(|e| match e {
             Failure::Status(status) => status.message,
             _ => String::new(),
@@ -171,8 +171,16 @@ mod tests {
     fn bad_options_are_told() {
         for (body, query, text) in [
             ("{", "", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
-            (r#"{"gracePeriodSeconds":"x"}"#, "", "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64"),
-            ("", "propagationPolicy=Nope", "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Nope\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""),
+            (
+                r#"{"gracePeriodSeconds":"x"}"#,
+                "",
+                "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+            ),
+            (
+                "",
+                "propagationPolicy=Nope",
+                "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Nope\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"",
+            ),
         ] {
             assert_eq!(read(body, query).map(|_| ()), Err(text.to_owned()));
         }

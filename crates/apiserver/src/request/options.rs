@@ -228,7 +228,8 @@ pub fn parse_version(text: &str) -> Result<u64, String> {
         Ok(version) => Ok(version),
         Err(why) => {
             let path = Path::ROOT.child("resourceVersion");
-            Err(FieldError::invalid(&path, text, format!("strconv.ParseUint: parsing {}: {why}", go::quote(text))).to_string())
+            Err(FieldError::invalid(&path, text, format!("strconv.ParseUint: parsing {}: {why}", go::quote(text)))
+                .to_string())
         }
     }
 }
@@ -270,7 +271,11 @@ mod tests {
     #[test]
     fn options_that_do_not_go_together_are_refused() {
         for (query, watch, text) in [
-            ("resourceVersionMatch=Exact", false, "resourceVersionMatch is forbidden unless resourceVersion is provided"),
+            (
+                "resourceVersionMatch=Exact",
+                false,
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+            ),
             ("resourceVersion=0&resourceVersionMatch=Exact", false, "is forbidden for resourceVersion \"0\""),
             ("sendInitialEvents=false", false, "sendInitialEvents is forbidden for list"),
             ("limit=x", false, "strconv.ParseInt: parsing \"x\": invalid syntax"),
@@ -300,7 +305,8 @@ mod tests {
     #[test]
     fn an_apply_names_its_manager() {
         let error = WriteOptions::read(&Query::default(), Write::Apply).map(|_| ()).unwrap_err();
-        let wanted = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
+        let wanted =
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
         assert_eq!(message(error), wanted);
     }
 }

@@ -100,7 +100,9 @@ impl Strategy for Builtin {
         }
         if self.resource.selectable.is_empty() {
             let field = object::go::quote(field);
-            return Err(format!("{field} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""));
+            return Err(format!(
+                "{field} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            ));
         }
         Err(format!("field label not supported: {field}"))
     }

@@ -202,7 +202,8 @@ fn columns(version: &Value) -> Vec<(Column, Option<JsonPath>)> {
             description = format!("Custom resource definition column (in JSONPath format): {path}");
         }
         let priority = c.get("priority").and_then(Value::as_int).unwrap_or(0);
-        let column = Column { priority, ..column(&text(c, "name"), &text(c, "type"), &text(c, "format"), &description) };
+        let column =
+            Column { priority, ..column(&text(c, "name"), &text(c, "type"), &text(c, "format"), &description) };
         out.push((column, Some(JsonPath::parse(&path).unwrap_or_default())));
     }
     out

@@ -13,7 +13,11 @@ enum Step {
     Wildcard,
     Recursive,
     /// Start, end, step of a slice; a single index is a slice of one.
-    Slice { start: Option<i64>, end: Option<i64>, step: i64 },
+    Slice {
+        start: Option<i64>,
+        end: Option<i64>,
+        step: i64,
+    },
     Index(i64),
     Union(Vec<Vec<Step>>),
     Filter(Box<Filter>),
