@@ -1,241 +1,430 @@
-//! JSON patch (RFC 6902) as the library json-patch v4 does it, with its liberties: `replace` adds a member that is
-//! missing, `copy` of one that is missing adds a null, negative indices count from the end, and what stands before the
-//! first slash of a path does not count.
+//! JSON patch (RFC 6902), as `evanphx/json-patch` v4 applies it.
+//!
+//! Its quirks are kept, because clients live with them: `replace` sets a missing member, `copy` of a missing member
+//! sets null, negative indices count from the end, a path without the leading slash loses its first part, `replace`
+//! of the whole document by a scalar does nothing, and `test` takes a missing member for null.
 
-use crate::{Error, go_word};
-use object::{Value, json};
+use std::fmt;
 
-/// The most operations of one patch.
-pub const MAX_OPERATIONS: usize = 10_000;
+use object::{Map, Value, json};
 
-/// Applies the operations of a JSON patch one after the other.
-pub fn json_patch(patch: &[u8], document: Value) -> Result<Value, Error> {
-    let malformed = |why: String| Error::Malformed(format!("error decoding patch: {why}"));
-    let operations = match json::parse(patch).map_err(|e| malformed(e.to_string()))? {
-        Value::Array(operations) => operations,
-        Value::Null => Vec::new(),
-        other => {
-            let word = go_word(&other);
-            return Err(malformed(format!(
-                "json: cannot unmarshal {word} into Go value of type []handlers.jsonPatchOp"
-            )));
-        }
-    };
-    if operations.len() > MAX_OPERATIONS {
-        let count = operations.len();
-        return Err(Error::TooLarge(format!(
-            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}"
-        )));
-    }
-    let mut document = document;
-    for operation in &operations {
-        if !matches!(operation, Value::Object(_) | Value::Null) {
-            let word = go_word(operation);
-            return Err(malformed(format!("json: cannot unmarshal {word} into Go value of type handlers.jsonPatchOp")));
-        }
-        apply(&mut document, operation).ok_or(Error::Unfit)?;
-    }
-    Ok(document)
+/// What all copies of one patch may add to the document, in bytes of JSON: the API server's limit.
+pub const MAX_COPIED: usize = 3 << 20;
+
+/// A patch that was read but not checked: operations that make no sense fail when they are reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonPatch {
+    operations: Vec<Map>,
 }
 
-fn apply(document: &mut Value, operation: &Value) -> Option<()> {
-    let text = |key: &str| operation.get(key).and_then(Value::as_str);
-    let path = text("path")?;
-    match text("op")? {
-        "add" => add(document, path, operation.get("value")?.clone()),
-        "remove" => take(document, path).map(|_| ()),
-        "replace" => replace(document, path, operation.get("value").cloned().unwrap_or_default()),
+/// Why a patch does not apply. (The API server keeps this to itself and says `the server rejected our request due to
+/// an error in our request`.)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl JsonPatch {
+    /// Reads a patch without looking at the operations; fails in the words of Go's `encoding/json`.
+    pub fn read(patch: Value) -> Result<Self, String> {
+        let items = list(patch, "jsonpatch.Patch")?;
+        let operations = items.into_iter().map(|item| operation(item, "jsonpatch.Operation"));
+        Ok(Self { operations: operations.collect::<Result<_, _>>()? })
+    }
+
+    /// Checks a patch as field validation wants it: the types of the operations' members are errors, in the words of
+    /// Go's `encoding/json`; unknown members are returned, as `json patch unknown field "[0].x"`.
+    pub fn check(patch: &Value) -> Result<Vec<String>, String> {
+        let mut unknown = Vec::new();
+        for (index, item) in list_ref(patch, "[]handlers.jsonPatchOp")?.iter().enumerate() {
+            let members = match item {
+                Value::Object(members) => members,
+                Value::Null => continue,
+                other => return Err(cannot_read(other, "Go value of type handlers.jsonPatchOp")),
+            };
+            for (name, value) in members.iter() {
+                match (name, value) {
+                    ("op" | "path" | "from", Value::String(_) | Value::Null) | ("value", _) => {}
+                    ("op" | "path" | "from", other) => {
+                        return Err(cannot_read(other, &format!("Go struct field jsonPatchOp.{name} of type string")));
+                    }
+                    _ => unknown.push(format!("json patch unknown field \"[{index}].{name}\"")),
+                }
+            }
+        }
+        Ok(unknown)
+    }
+
+    /// How many operations there are.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Whether there are no operations.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Carries out the operations in order; all or, after an error, none.
+    pub fn apply(&self, mut document: Value) -> Result<Value, Error> {
+        let mut copied = 0;
+        // No document nests deeper than this: what is added is added to the sum, and counted when that is too much.
+        let mut bound = depth(&document);
+        for operation in &self.operations {
+            let parts = |name| operation.get(name).and_then(Value::as_str).map_or(0, |path| path.matches('/').count());
+            let added = match operation.get("from") {
+                Some(_) => bound.saturating_sub(parts("from")),
+                None => operation.get("value").map_or(0, depth),
+            };
+            bound = bound.max(parts("path") + added);
+            apply_one(&mut document, operation, &mut copied)?;
+            if bound > json::MAX_DEPTH {
+                bound = depth(&document);
+                if bound > json::MAX_DEPTH {
+                    return Err(Error("the document nests too deeply".into()));
+                }
+            }
+        }
+        Ok(document)
+    }
+}
+
+/// How deep a value nests; 0 for a scalar.
+fn depth(value: &Value) -> usize {
+    let mut deepest = 0;
+    let mut open = vec![(value, 0)];
+    while let Some((value, depth)) = open.pop() {
+        deepest = deepest.max(depth);
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(members) => open.extend(members.values().map(|member| (member, depth + 1))),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+fn list(value: Value, target: &str) -> Result<Vec<Value>, String> {
+    match value {
+        Value::Array(items) => Ok(items),
+        other => list_ref(&other, target).map(<[Value]>::to_vec),
+    }
+}
+
+fn list_ref<'a>(value: &'a Value, target: &str) -> Result<&'a [Value], String> {
+    match value {
+        Value::Array(items) => Ok(items),
+        Value::Null => Ok(&[]),
+        other => Err(cannot_read(other, &format!("Go value of type {target}"))),
+    }
+}
+
+fn operation(value: Value, target: &str) -> Result<Map, String> {
+    match value {
+        Value::Object(members) => Ok(members),
+        Value::Null => Ok(Map::new()),
+        other => Err(cannot_read(&other, &format!("Go value of type {target}"))),
+    }
+}
+
+fn cannot_read(value: &Value, target: &str) -> String {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Int(_) | Value::Float(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("json: cannot unmarshal {found} into {target}")
+}
+
+fn apply_one(document: &mut Value, operation: &Map, copied: &mut usize) -> Result<(), Error> {
+    let kind = operation.get("op").and_then(Value::as_str).unwrap_or("unknown");
+    let value = || operation.get("value").cloned().unwrap_or_default();
+    match kind {
+        "add" => add(document, text(operation, kind, "path")?, value()),
+        "remove" => remove(document, text(operation, kind, "path")?).map(drop),
+        "replace" => replace(document, text(operation, kind, "path")?, value()),
         "move" => {
-            let value = take(document, text("from")?)?;
-            add(document, path, value)
+            let moved = remove(document, text(operation, kind, "from")?)?;
+            add(document, text(operation, kind, "path")?, moved)
         }
         "copy" => {
-            let value = find_for_copy(document, text("from")?)?;
-            add(document, path, value)
-        }
-        "test" => test(document, path, operation.get("value").unwrap_or(&Value::Null)),
-        _ => None,
-    }
-}
-
-/// The keys of a path, decoded. Whatever stands before the first slash does not count.
-fn keys(path: &str) -> Option<Vec<String>> {
-    let decode = |key: &str| key.replace("~1", "/").replace("~0", "~");
-    let (_, keys) = path.split_once('/')?;
-    Some(keys.split('/').map(decode).collect())
-}
-
-/// The container that holds what a path names, and the last key.
-fn container<'v>(document: &'v mut Value, path: &str) -> Option<(&'v mut Value, String)> {
-    let mut keys = keys(path)?;
-    let last = keys.pop()?;
-    let mut value = document;
-    for key in &keys {
-        value = match value {
-            Value::Object(members) => members.get_mut(key)?,
-            Value::Array(items) => {
-                let at = index(key, items.len())?;
-                items.get_mut(at)?
+            let original = get(document, text(operation, kind, "from")?)?;
+            let path = text(operation, kind, "path")?;
+            let copy = original.cloned().unwrap_or_default();
+            if original.is_some() {
+                *copied += json::to_vec(&copy).len();
             }
-            _ => return None,
-        };
+            if *copied > MAX_COPIED {
+                return Err(Error(format!(
+                    "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
+                )));
+            }
+            add(document, path, copy)
+        }
+        "test" => {
+            let path = text(operation, kind, "path")?;
+            let found = if path.is_empty() { Some(&*document) } else { get(document, path)? };
+            match (found, operation.get("value")) {
+                (None, Some(Value::Null)) => Ok(()),
+                (Some(found), Some(wanted)) if found == wanted => Ok(()),
+                _ => Err(Error(format!("testing value {path} failed: test failed"))),
+            }
+        }
+        _ => Err(Error(format!("Unexpected kind: {kind}"))),
     }
-    matches!(value, Value::Object(_) | Value::Array(_)).then_some((value, last))
 }
 
-/// An index of a list; negative ones count from the end.
-fn index(key: &str, length: usize) -> Option<usize> {
-    let number: i64 = key.parse().ok()?;
-    let at = if number < 0 { number.checked_add(length as i64)? } else { number };
-    usize::try_from(at).ok()
+fn text<'a>(operation: &'a Map, kind: &str, member: &str) -> Result<&'a str, Error> {
+    let text = operation.get(member).and_then(Value::as_str);
+    text.ok_or_else(|| Error(format!("{kind} operation failed to decode {member}: missing value")))
 }
 
-fn add(document: &mut Value, path: &str, value: Value) -> Option<()> {
+fn add(document: &mut Value, path: &str, value: Value) -> Result<(), Error> {
     let (container, key) = container(document, path)?;
     match container {
-        Value::Object(members) => {
-            members.insert(key, value);
-        }
         Value::Array(items) if key == "-" => items.push(value),
         Value::Array(items) => {
-            let number: i64 = key.parse().ok()?;
-            // A negative index counts from the end of the longer list.
-            let at = index(&key, items.len() + usize::from(number < 0))?;
-            if at > items.len() {
-                return None;
-            }
+            let at = index(&key, items.len() + 1)?;
             items.insert(at, value);
         }
-        _ => return None,
+        container => drop(members(container, path)?.insert(key, value)),
     }
-    Some(())
+    Ok(())
 }
 
-fn take(document: &mut Value, path: &str) -> Option<Value> {
+fn remove(document: &mut Value, path: &str) -> Result<Value, Error> {
     let (container, key) = container(document, path)?;
     match container {
-        Value::Object(members) => members.remove(&key),
         Value::Array(items) => {
             let at = index(&key, items.len())?;
-            (at < items.len()).then(|| items.remove(at))
+            Ok(items.remove(at))
         }
-        _ => None,
+        container => {
+            let removed = members(container, path)?.remove(&key);
+            removed.ok_or_else(|| Error(format!("Unable to remove nonexistent key: {key}: missing value")))
+        }
     }
 }
 
-fn replace(document: &mut Value, path: &str, value: Value) -> Option<()> {
+fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), Error> {
     if path.is_empty() {
-        if !matches!(value, Value::Object(_) | Value::Array(_)) {
-            return None;
+        if matches!(value, Value::Object(_) | Value::Array(_)) {
+            *document = value;
         }
-        *document = value;
-        return Some(());
+        return Ok(());
     }
     let (container, key) = container(document, path)?;
     match container {
-        Value::Object(members) => {
-            members.insert(key, value);
-        }
         Value::Array(items) => {
             let at = index(&key, items.len())?;
-            *items.get_mut(at)? = value;
+            if let Some(item) = items.get_mut(at) {
+                *item = value;
+            }
         }
-        _ => return None,
+        container => drop(members(container, path)?.insert(key, value)),
     }
-    Some(())
+    Ok(())
 }
 
-/// What a path names; a missing member is null.
-fn find_for_copy(document: &mut Value, path: &str) -> Option<Value> {
+/// What is at a path; `None` for a missing member of an object.
+fn get<'a>(document: &'a mut Value, path: &str) -> Result<Option<&'a Value>, Error> {
     let (container, key) = container(document, path)?;
     match container {
-        Value::Object(members) => Some(members.get(&key).cloned().unwrap_or_default()),
-        Value::Array(items) => items.get(index(&key, items.len())?).cloned(),
-        _ => None,
-    }
-}
-
-fn test(document: &mut Value, path: &str, wanted: &Value) -> Option<()> {
-    if path.is_empty() {
-        return (document == wanted).then_some(());
-    }
-    let (container, key) = container(document, path)?;
-    let found = match container {
-        Value::Object(members) => members.get(&key).cloned().unwrap_or_default(),
-        Value::Array(items) => items.get(index(&key, items.len())?)?.clone(),
-        _ => return None,
-    };
-    same(&found, wanted).then_some(())
-}
-
-/// Equality of documents: numbers by what they are worth.
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Int(i), Value::Float(f)) | (Value::Float(f), Value::Int(i)) => *i as f64 == *f,
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|((ak, av), (bk, bv))| ak == bk && same(av, bv))
+        Value::Array(items) => {
+            let at = index(&key, items.len())?;
+            Ok(items.get(at))
         }
-        (a, b) => a == b,
+        container => Ok(members(container, path)?.get(&key)),
     }
+}
+
+/// What holds the last part of a path, and that part.
+fn container<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, String), Error> {
+    let missing = || Error(format!("operation does not apply: doc is missing path: \"{path}\": missing value"));
+    // The first part is what stands before the leading slash: nothing, and ignored if it is something.
+    let (_, parts) = path.split_once('/').ok_or_else(missing)?;
+    let (way, key) = parts.rsplit_once('/').map_or((None, parts), |(way, key)| (Some(way), key));
+    let mut container = document;
+    for part in way.into_iter().flat_map(|way| way.split('/')) {
+        let part = unescape(part);
+        container = match container {
+            Value::Array(items) => {
+                let at = index(&part, items.len())?;
+                items.get_mut(at).ok_or_else(missing)?
+            }
+            Value::Object(members) => members.get_mut(&part).ok_or_else(missing)?,
+            _ => return Err(missing()),
+        };
+    }
+    Ok((container, unescape(key)))
+}
+
+fn members<'a>(container: &'a mut Value, path: &str) -> Result<&'a mut Map, Error> {
+    let members = container.as_object_mut();
+    members.ok_or_else(|| Error(format!("operation does not apply: doc is missing path: \"{path}\": missing value")))
+}
+
+/// An index below `len`; negative ones count from `len`.
+fn index(key: &str, len: usize) -> Result<usize, Error> {
+    let number: i64 = key.parse().map_err(|_| Error(format!("strconv.Atoi: parsing {key:?}: invalid syntax")))?;
+    let from_start =
+        if number < 0 { i64::try_from(len).ok().and_then(|len| len.checked_add(number)) } else { Some(number) };
+    let at = from_start.and_then(|number| usize::try_from(number).ok()).filter(|at| *at < len);
+    at.ok_or_else(|| Error(format!("Unable to access invalid index: {number}: invalid index referenced")))
+}
+
+fn unescape(part: &str) -> String {
+    // One pass, as a replacer does it: `~01` is `~1`.
+    let mut out = String::with_capacity(part.len());
+    let mut rest = part;
+    while let Some(at) = rest.find('~') {
+        let (before, tail) = rest.split_at(at);
+        out.push_str(before);
+        let (text, len) = match tail.as_bytes().get(1) {
+            Some(b'0') => ("~", 2),
+            Some(b'1') => ("/", 2),
+            _ => ("~", 1),
+        };
+        out.push_str(text);
+        rest = tail.get(len..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn patched(document: &str, patch: &str) -> Result<String, Error> {
+    fn apply(document: &str, patch: &str) -> Result<String, String> {
+        let patch = JsonPatch::read(json::parse(patch.as_bytes()).unwrap())?;
         let document = json::parse(document.as_bytes()).unwrap();
-        json_patch(patch.as_bytes(), document).map(|v| json::to_string(&v))
+        patch.apply(document).map(|patched| json::to_string(&patched)).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn operations_change_the_document() {
-        for (document, patch, result) in [
-            (r#"{"a":1}"#, r#"[{"op":"add","path":"/b","value":2}]"#, r#"{"a":1,"b":2}"#),
+    fn operations_do_what_the_library_does() {
+        let document = r#"{"a":1,"l":["x","y"],"m":{"k":null,"s/~t":"v"}}"#;
+        for (operation, expected) in [
+            (r#"{"op":"add","path":"/b","value":2}"#, r#"{"a":1,"b":2,"l":["x","y"],"m":{"k":null,"s/~t":"v"}}"#),
+            (r#"{"op":"add","path":"/b"}"#, r#"{"a":1,"b":null,"l":["x","y"],"m":{"k":null,"s/~t":"v"}}"#),
+            (r#"{"op":"add","path":"/l/-","value":"z"}"#, r#"{"a":1,"l":["x","y","z"],"m":{"k":null,"s/~t":"v"}}"#),
+            (r#"{"op":"add","path":"/l/1","value":"z"}"#, r#"{"a":1,"l":["x","z","y"],"m":{"k":null,"s/~t":"v"}}"#),
+            (r#"{"op":"add","path":"/l/-1","value":"z"}"#, r#"{"a":1,"l":["x","y","z"],"m":{"k":null,"s/~t":"v"}}"#),
+            (r#"{"op":"add","path":"/l/-3","value":"z"}"#, r#"{"a":1,"l":["z","x","y"],"m":{"k":null,"s/~t":"v"}}"#),
+            (r#"{"op":"remove","path":"/l/-1"}"#, r#"{"a":1,"l":["x"],"m":{"k":null,"s/~t":"v"}}"#),
+            (r#"{"op":"remove","path":"/m/s~1~0t"}"#, r#"{"a":1,"l":["x","y"],"m":{"k":null}}"#),
+            (r#"{"op":"remove","path":"/m/k"}"#, r#"{"a":1,"l":["x","y"],"m":{"s/~t":"v"}}"#),
+            (r#"{"op":"replace","path":"/zz","value":1}"#, r#"{"a":1,"l":["x","y"],"m":{"k":null,"s/~t":"v"},"zz":1}"#),
+            (r#"{"op":"replace","path":"x/a","value":2}"#, r#"{"a":2,"l":["x","y"],"m":{"k":null,"s/~t":"v"}}"#),
+            (r#"{"op":"replace","path":"/l/+01","value":2}"#, r#"{"a":1,"l":["x",2],"m":{"k":null,"s/~t":"v"}}"#),
+            (r#"{"op":"replace","path":"","value":{}}"#, "{}"),
+            (r#"{"op":"replace","path":"","value":[]}"#, "[]"),
+            (r#"{"op":"replace","path":"","value":1}"#, document),
+            (r#"{"op":"move","from":"/a","path":"/l/0"}"#, r#"{"l":[1,"x","y"],"m":{"k":null,"s/~t":"v"}}"#),
+            (r#"{"op":"copy","from":"/a","path":"/m/k"}"#, r#"{"a":1,"l":["x","y"],"m":{"k":1,"s/~t":"v"}}"#),
+            (r#"{"op":"copy","from":"/zz","path":"/m"}"#, r#"{"a":1,"l":["x","y"],"m":null}"#),
+            (r#"{"op":"test","path":"/a","value":1}"#, document),
+            (r#"{"op":"test","path":"/l","value":["x","y"]}"#, document),
+            (r#"{"op":"test","path":"/m/k","value":null}"#, document),
+            (r#"{"op":"test","path":"/zz","value":null}"#, document),
+        ] {
+            assert_eq!(apply(document, &format!("[{operation}]")).as_deref(), Ok(expected), "{operation}");
+        }
+        assert_eq!(apply(document, "[]").as_deref(), Ok(document));
+        assert_eq!(apply(document, "null").as_deref(), Ok(document));
+    }
+
+    #[test]
+    fn operations_that_do_not_apply_are_errors() {
+        let document = r#"{"a":1,"l":["x","y"],"m":{}}"#;
+        for operation in [
+            r#"{"op":"remove","path":"/zz"}"#,
+            r#"{"op":"remove","path":""}"#,
+            r#"{"op":"remove","path":"/"}"#,
+            r#"{"op":"add","path":"","value":{}}"#,
+            r#"{"op":"add","path":"a","value":{}}"#,
+            r#"{"op":"add","path":"/q/r","value":1}"#,
+            r#"{"op":"add","path":"/a/r","value":1}"#,
+            r#"{"op":"add","path":"/l/3","value":1}"#,
+            r#"{"op":"add","path":"/l/-4","value":1}"#,
+            r#"{"op":"add","path":"/l/x","value":1}"#,
+            r#"{"op":"add","path":"/l/99999999999999999999","value":1}"#,
+            r#"{"op":"remove","path":"/l/-"}"#,
+            r#"{"op":"remove","path":"/l/2"}"#,
+            r#"{"op":"replace","path":"/l/2","value":1}"#,
+            r#"{"op":"replace","path":"/l/-","value":1}"#,
+            r#"{"op":"move","from":"/zz","path":"/b"}"#,
+            r#"{"op":"move","from":"/m","path":"/m/x"}"#,
+            r#"{"op":"copy","from":"/l/2","path":"/b"}"#,
+            r#"{"op":"test","path":"/a","value":1.0}"#,
+            r#"{"op":"test","path":"/a"}"#,
+            r#"{"op":"test","path":"/m","value":null}"#,
+            r#"{"op":"add","value":1}"#,
+            r#"{"op":"add","path":5,"value":1}"#,
+            r#"{"op":"what","path":"/a"}"#,
+            r#"{"path":"/a"}"#,
+            "null",
+        ] {
+            assert!(apply(document, &format!("[{operation}]")).is_err(), "{operation}");
+        }
+    }
+
+    #[test]
+    fn copies_are_bounded() {
+        let copies: Vec<String> = (0..50).map(|n| format!(r#"{{"op":"copy","from":"/a","path":"/c{n}"}}"#)).collect();
+        let document = format!(r#"{{"a":"{}"}}"#, "x".repeat(100_000));
+        let error = apply(&document, &format!("[{}]", copies.join(","))).unwrap_err();
+        assert!(error.starts_with("Unable to complete the copy"), "{error}");
+    }
+
+    #[test]
+    fn a_document_does_not_nest_without_bound() {
+        let wrap = r#"{"op":"add","path":"/b","value":{}},{"op":"move","from":"/a","path":"/b/a"},{"op":"move","from":"/b","path":"/a"}"#;
+        let wrapped = |times| apply(r#"{"a":{}}"#, &format!("[{}]", vec![wrap; times].join(",")));
+        assert!(wrapped(400).is_ok());
+        assert_eq!(wrapped(3000), Err("the document nests too deeply".into()));
+    }
+
+    #[test]
+    fn what_is_not_a_patch_is_said_in_the_words_of_go() {
+        for (patch, read, check) in [
             (
-                r#"{"l":[1,3]}"#,
-                r#"[{"op":"add","path":"/l/1","value":2},{"op":"add","path":"/l/-","value":4}]"#,
-                r#"{"l":[1,2,3,4]}"#,
+                r#"{"op":"x"}"#,
+                "json: cannot unmarshal object into Go value of type jsonpatch.Patch",
+                "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
             ),
-            (r#"{"a":1}"#, r#"[{"op":"replace","path":"/z","value":2}]"#, r#"{"a":1,"z":2}"#),
-            (r#"{"a":1}"#, r#"[{"op":"replace","path":"x/a","value":2}]"#, r#"{"a":2}"#),
-            (r#"{"a":1}"#, r#"[{"op":"copy","from":"/zz","path":"/b"}]"#, r#"{"a":1,"b":null}"#),
-            (r#"{"a":1}"#, r#"[{"op":"move","from":"/a","path":"/b"}]"#, r#"{"b":1}"#),
-            (r#"{"l":[1,2]}"#, r#"[{"op":"remove","path":"/l/-1"}]"#, r#"{"l":[1]}"#),
-            (r#"{"a/b":{"~":1}}"#, r#"[{"op":"test","path":"/a~1b/~0","value":1.0}]"#, r#"{"a/b":{"~":1}}"#),
-            (r#"{"a":1}"#, r#"[{"op":"replace","path":"","value":{}}]"#, "{}"),
+            (
+                "[1]",
+                "json: cannot unmarshal number into Go value of type jsonpatch.Operation",
+                "json: cannot unmarshal number into Go value of type handlers.jsonPatchOp",
+            ),
+            (
+                r#"[{"op":5}]"#,
+                "Unexpected kind: unknown",
+                "json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string",
+            ),
         ] {
-            assert_eq!(patched(document, patch).as_deref(), Ok(result), "{patch}");
+            assert_eq!(apply("{}", patch), Err(read.into()));
+            assert_eq!(JsonPatch::check(&json::parse(patch.as_bytes()).unwrap()), Err(check.into()));
         }
+        let patch = json::parse(br#"[{"op":"add","path":"/a","value":{},"zz":1}]"#).unwrap();
+        assert_eq!(JsonPatch::check(&patch), Ok(vec![r#"json patch unknown field "[0].zz""#.into()]));
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
-        for patch in [
-            r#"[{"op":"remove","path":"/zz"}]"#,
-            r#"[{"op":"remove","path":""}]"#,
-            r#"[{"op":"add","path":"","value":{}}]"#,
-            r#"[{"op":"add","path":"/q/r","value":1}]"#,
-            r#"[{"op":"add","path":"/l/5","value":1}]"#,
-            r#"[{"op":"add","path":"/l/x","value":1}]"#,
-            r#"[{"op":"test","path":"/a","value":2}]"#,
-            r#"[{"op":"move","from":"/zz","path":"/b"}]"#,
-            r#"[{}]"#,
-        ] {
-            assert_eq!(patched(r#"{"a":1,"l":[1]}"#, patch), Err(Error::Unfit), "{patch}");
+    fn escapes_are_undone_in_one_pass() {
+        for (part, expected) in [("a~1b", "a/b"), ("~01", "~1"), ("~~", "~~"), ("~2", "~2"), ("~", "~"), ("", "")] {
+            assert_eq!(unescape(part), expected);
         }
-    }
-
-    #[test]
-    fn malformed_patches_are_told_as_upstream_does() {
-        let text = |patch: &str| patched("{}", patch).unwrap_err().to_string();
-        assert_eq!(
-            text("{}"),
-            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
-        );
-        assert_eq!(text("["), "error decoding patch: unexpected end of JSON input");
-        let many = format!("[{}]", vec!["{}"; 10_001].join(","));
-        assert_eq!(text(&many), "The allowed maximum operations in a JSON patch is 10000, got 10001");
     }
 }

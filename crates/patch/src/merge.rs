@@ -1,82 +1,196 @@
-//! Merge patch (RFC 7386).
+//! Merge patch (RFC 7386), as `evanphx/json-patch` v4 applies and makes it.
 
-use crate::{Error, go_word};
-use object::{Map, Value, json};
+use std::convert::Infallible;
 
-/// Applies a merge patch: members of the patch replace those of the document, `null` takes them away.
-pub fn merge(patch: &[u8], document: Value) -> Result<Value, Error> {
-    let patch = json::parse(patch).map_err(|e| Error::Malformed(format!("error decoding patch: {e}")))?;
-    match patch {
-        Value::Object(patch) => {
-            let mut document = document;
-            merge_into(&mut document, patch);
-            Ok(document)
-        }
-        Value::Null => Err(Error::Malformed("Invalid JSON Patch".to_owned())),
-        other => {
-            let word = go_word(&other);
-            let why = format!(
-                "error decoding patch: json: cannot unmarshal {word} into Go value of type map[string]interface {{}}"
-            );
-            Err(Error::Malformed(why))
+use object::{Map, Value};
+
+use crate::join::join;
+
+/// The text of the API server's error for a patch that is neither an object nor an array.
+pub const INVALID_PATCH: &str = "Invalid JSON Patch";
+
+/// Lays `patch` over `target`: members that are null are taken away, objects are merged, everything else replaces.
+///
+/// Differs from RFC 7386 where the library does: nulls are taken out of lists, too, unless the list replaces an
+/// object.
+pub fn apply(target: Value, patch: Value) -> Value {
+    match (target, patch) {
+        (Value::Object(target), Value::Object(patch)) => Value::Object(apply_map(target, patch)),
+        (Value::Object(_), patch) => patch,
+        (_, mut patch) => {
+            prune(&mut patch);
+            patch
         }
     }
 }
 
-fn merge_into(document: &mut Value, patch: Map) {
-    if !matches!(document, Value::Object(_)) {
-        *document = Value::Object(Map::new());
+/// As [`apply`], for a patch as it came in a request: only an object or an array is one.
+pub fn apply_document(target: Value, mut patch: Value) -> Result<Value, &'static str> {
+    match patch {
+        Value::Object(_) => Ok(apply(target, patch)),
+        Value::Array(_) => {
+            prune(&mut patch);
+            Ok(patch)
+        }
+        _ => Err(INVALID_PATCH),
     }
-    let Value::Object(members) = document else { return };
-    for (key, value) in patch {
-        match value {
-            Value::Null => {
-                members.remove(&key);
-            }
-            Value::Object(patch) => match members.get_mut(&key) {
-                Some(inner @ Value::Object(_)) => merge_into(inner, patch),
-                _ => {
-                    let mut inner = Value::Object(Map::new());
-                    merge_into(&mut inner, patch);
-                    members.insert(key, inner);
+}
+
+/// The merge patch that makes `modified` of `original`.
+///
+/// A list is in the patch when it differs, and also when it holds nulls: the library never finds those equal.
+pub fn diff(original: &Map, modified: &Map) -> Map {
+    let mut patch = Vec::new();
+    for (key, new) in modified.iter() {
+        match (original.get(key), new) {
+            (Some(Value::Object(old)), Value::Object(new)) => {
+                let inner = diff(old, new);
+                if !inner.is_empty() {
+                    patch.push((key, Value::Object(inner)));
                 }
-            },
-            value => {
-                members.insert(key, value);
             }
+            (Some(Value::Null), Value::Null) => {}
+            (Some(old), new) if is_same(old, new) => {}
+            (_, new) => patch.push((key, new.clone())),
         }
     }
+    patch.extend(original.keys().filter(|key| !modified.contains_key(key)).map(|key| (key, Value::Null)));
+    patch.into_iter().collect()
+}
+
+/// The merge patch of a client-side apply: takes away what `original` (the configuration applied last) has and
+/// `modified` (the new one) has not, sets what differs between `current` (the live object) and `modified`, and leaves
+/// alone what only `current` has.
+pub fn three_way(original: &Map, modified: &Map, current: &Map) -> Map {
+    let changes = keep(diff(current, modified), false);
+    let deletions = keep(diff(original, modified), true);
+    apply_map(deletions, changes)
+}
+
+fn apply_map(target: Map, patch: Map) -> Map {
+    let joined = join::<Infallible>(target, patch, |_, old, new| {
+        Ok(match (old, new) {
+            (old, None) => old,
+            (_, Some(Value::Null)) => None,
+            (None | Some(Value::Null), Some(mut new)) => {
+                prune(&mut new);
+                Some(new)
+            }
+            (Some(old), Some(new)) => Some(apply(old, new)),
+        })
+    });
+    match joined {
+        Ok(map) => map,
+        Err(never) => match never {},
+    }
+}
+
+/// Takes out all nulls, in objects and in lists.
+fn prune(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.retain(|_, value| {
+            prune(value);
+            !value.is_null()
+        }),
+        Value::Array(items) => items.retain_mut(|value| {
+            prune(value);
+            !value.is_null()
+        }),
+        _ => {}
+    }
+}
+
+fn is_same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Null, _) | (_, Value::Null) => false,
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| is_same(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right.iter())
+                    .all(|((key, left), (other, right))| key == other && is_same(left, right))
+        }
+        (left, right) => left == right,
+    }
+}
+
+/// Of a patch only the deletions, or only the rest. An object set to be empty is a value.
+fn keep(patch: Map, deletions: bool) -> Map {
+    let kept = patch.into_iter().filter_map(|(key, value)| match value {
+        Value::Null => deletions.then_some((key, Value::Null)),
+        Value::Object(members) if !members.is_empty() => {
+            let members = keep(members, deletions);
+            (!members.is_empty()).then_some((key, Value::Object(members)))
+        }
+        value => (!deletions).then_some((key, value)),
+    });
+    kept.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use object::json::{parse, to_string};
 
-    fn merged(document: &str, patch: &str) -> Result<String, String> {
-        let document = json::parse(document.as_bytes()).unwrap();
-        merge(patch.as_bytes(), document).map(|v| json::to_string(&v)).map_err(|e| e.to_string())
+    fn map(text: &str) -> Map {
+        let Ok(Value::Object(map)) = parse(text.as_bytes()) else { panic!("{text}") };
+        map
     }
 
     #[test]
-    fn members_are_set_replaced_and_taken_away() {
-        for (document, patch, result) in [
-            (r#"{"a":1,"b":{"c":2}}"#, r#"{"a":null,"b":{"d":3}}"#, r#"{"b":{"c":2,"d":3}}"#),
-            (r#"{"a":[1,2]}"#, r#"{"a":[3]}"#, r#"{"a":[3]}"#),
-            (r#"{"a":1}"#, r#"{"a":{"b":null,"c":1}}"#, r#"{"a":{"c":1}}"#),
-            (r#"{}"#, r#"{"x":null}"#, "{}"),
+    fn a_patch_sets_takes_away_and_replaces() {
+        // The examples of RFC 7386, appendix A, where the library follows it.
+        for (target, patch, expected) in [
+            (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
+            (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
+            (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
+            (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+            (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
+            (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
+            (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
+            (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"a":1,"e":null}"#),
+            ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
+            ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
+            // Its own ways.
+            ("{}", r#"{"a":[1,null,{"b":null}]}"#, r#"{"a":[1,{}]}"#),
+            (r#"{"a":[2]}"#, r#"{"a":[1,null]}"#, r#"{"a":[1]}"#),
+            (r#"{"a":{}}"#, r#"{"a":[1,null]}"#, r#"{"a":[1,null]}"#),
+            (r#"{"a":null}"#, r#"{"a":{"b":null}}"#, r#"{"a":{}}"#),
         ] {
-            assert_eq!(merged(document, patch).as_deref(), Ok(result));
+            let patched = apply_document(parse(target.as_bytes()).unwrap(), parse(patch.as_bytes()).unwrap());
+            assert_eq!(to_string(&patched.unwrap()), expected, "{target} {patch}");
+        }
+        assert_eq!(apply_document(Value::Null, Value::Null), Err("Invalid JSON Patch"));
+        assert_eq!(apply_document(Value::Null, Value::Int(1)), Err("Invalid JSON Patch"));
+    }
+
+    #[test]
+    fn a_difference_is_the_patch_that_makes_it() {
+        for (original, modified, expected) in [
+            (r#"{"a":1,"b":{"c":1,"d":2}}"#, r#"{"b":{"c":1,"d":3},"e":1}"#, r#"{"a":null,"b":{"d":3},"e":1}"#),
+            (r#"{"a":[1,{"b":2}]}"#, r#"{"a":[1,{"b":2}]}"#, "{}"),
+            (r#"{"a":[1]}"#, r#"{"a":[1,2]}"#, r#"{"a":[1,2]}"#),
+            (r#"{"a":1}"#, r#"{"a":"1"}"#, r#"{"a":"1"}"#),
+            (r#"{"a":null}"#, r#"{"a":null}"#, "{}"),
+            (r#"{"a":null}"#, r#"{"a":1}"#, r#"{"a":1}"#),
+            (r#"{"a":[null]}"#, r#"{"a":[null]}"#, r#"{"a":[null]}"#),
+        ] {
+            assert_eq!(to_string(&Value::Object(diff(&map(original), &map(modified)))), expected);
         }
     }
 
     #[test]
-    fn malformed_patches_are_told_as_upstream_does() {
-        for (patch, text) in [
-            ("{", "error decoding patch: unexpected end of JSON input"),
-            ("[]", "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"),
-            ("null", "Invalid JSON Patch"),
-        ] {
-            assert_eq!(merged("{}", patch), Err(text.to_owned()));
-        }
+    fn a_client_side_apply_leaves_alone_what_others_set() {
+        let original = map(r#"{"gone":1,"kept":1,"m":{"x":1,"y":1},"was":{"a":1}}"#);
+        let modified = map(r#"{"kept":2,"m":{"y":1},"new":{},"l":[1]}"#);
+        let current = map(r#"{"gone":1,"kept":1,"m":{"x":1,"y":1,"theirs":1},"theirs":1,"was":{"a":1},"l":[1]}"#);
+        let patch = three_way(&original, &modified, &current);
+        assert_eq!(to_string(&Value::Object(patch)), r#"{"gone":null,"kept":2,"m":{"x":null},"new":{},"was":null}"#);
     }
 }
