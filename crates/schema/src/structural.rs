@@ -1,11 +1,12 @@
 //! Structural schemas: a version's `openAPIV3Schema`, compiled.
 
 use crate::format::Format;
+use crate::intern::{Digest, Id, Interner};
 use crate::rules::{self, Compiled, Decls, Expressions};
 use crate::stack;
 use compact_str::CompactString;
 use object::Value;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The `type` of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,9 +98,9 @@ pub struct Node {
     additional_any: Option<bool>,
     list_type: Option<ListType>,
     map_type: Option<MapType>,
-    properties: Box<[(CompactString, Node)]>,
-    items: Option<Box<Node>>,
-    additional: Option<Box<Node>>,
+    properties: Box<[(CompactString, Arc<Node>)]>,
+    items: Option<Arc<Node>>,
+    additional: Option<Arc<Node>>,
     facts: Box<[Fact]>,
 }
 
@@ -212,13 +213,13 @@ impl Node {
 
     /// The properties, in order of their names.
     pub fn properties(&self) -> impl DoubleEndedIterator<Item = (&str, &Node)> + ExactSizeIterator {
-        self.properties.iter().map(|(name, node)| (name.as_str(), node))
+        self.properties.iter().map(|(name, node)| (name.as_str(), &**node))
     }
 
     /// The property `name`.
     pub fn property(&self, name: &str) -> Option<&Node> {
         let at = self.properties.binary_search_by(|(n, _)| n.as_str().cmp(name)).ok()?;
-        self.properties.get(at).map(|(_, node)| node)
+        self.properties.get(at).map(|(_, node)| &**node)
     }
 
     /// `items`
@@ -338,7 +339,7 @@ impl Structural {
     /// Compiles an `openAPIV3Schema`. The error names a keyword that has no structural form; texts are upstream's.
     pub fn new(schema: &Value) -> Result<Self, String> {
         let depth = stack::depth(schema);
-        let mut root = stack::with_room(depth, || compile(schema))?;
+        let (mut root, _) = stack::with_room(depth, || compile(schema, &mut Interner::new()))?;
         root.resource = true;
         Ok(Structural { root, depth })
     }
@@ -363,8 +364,9 @@ impl Structural {
 const UNSUPPORTED: [&str; 7] =
     ["id", "$schema", "$ref", "additionalItems", "patternProperties", "definitions", "dependencies"];
 
-fn compile(schema: &Value) -> Result<Node, String> {
-    let Value::Object(members) = schema else { return Ok(Node::default()) };
+fn compile(schema: &Value, interner: &mut Interner) -> Result<(Node, Id), String> {
+    let mut digest = interner.digest();
+    let Value::Object(members) = schema else { return Ok((Node::default(), digest.finish())) };
     for key in UNSUPPORTED {
         if members.get(key).is_some_and(|v| !matches!(v, Value::Null) && v.as_str() != Some("")) {
             let name = if key == "$schema" { "schema" } else { key };
@@ -376,8 +378,9 @@ fn compile(schema: &Value) -> Result<Node, String> {
     }
     let mut node = Node::default();
     let mut facts = Vec::new();
-    for (key, value) in members.iter() {
-        set(&mut node, &mut facts, key, value)?;
+    for (key, value) in members.iter().filter(|(key, _)| !matches!(*key, "description" | "title")) {
+        digest.text(key);
+        set(&mut node, &mut facts, key, value, (&mut digest, interner))?;
     }
     for (bound, exclusive) in [("maximum", "exclusiveMaximum"), ("minimum", "exclusiveMinimum")] {
         let Some(limit) = members.get(bound).and_then(number) else { continue };
@@ -390,10 +393,26 @@ fn compile(schema: &Value) -> Result<Node, String> {
         || node.properties.iter().any(|(_, node)| node.rules_within)
         || node.items().is_some_and(Node::rules_within)
         || node.additional_schema().is_some_and(Node::rules_within);
-    Ok(node)
+    Ok((node, digest.finish()))
 }
 
-fn set(node: &mut Node, facts: &mut Vec<Fact>, key: &str, value: &Value) -> Result<(), String> {
+/// Compiles a schema below another; one that was met before is not kept again.
+fn part(schema: &Value, digest: &mut Digest, interner: &mut Interner) -> Result<Arc<Node>, String> {
+    let (node, id) = compile(schema, interner)?;
+    digest.id(id);
+    Ok(interner.keep(id, node))
+}
+
+fn set(
+    node: &mut Node,
+    facts: &mut Vec<Fact>,
+    key: &str,
+    value: &Value,
+    (digest, interner): (&mut Digest, &mut Interner),
+) -> Result<(), String> {
+    if !matches!(key, "properties" | "items" | "additionalProperties") {
+        digest.value(value);
+    }
     let flag = || value.as_bool().unwrap_or(false);
     match key {
         "type" => node.typ = value.as_str().and_then(Type::parse),
@@ -418,9 +437,13 @@ fn set(node: &mut Node, facts: &mut Vec<Fact>, key: &str, value: &Value) -> Resu
         }
         "properties" => {
             let Value::Object(members) = value else { return Ok(()) };
+            digest.value(&Value::Int(members.len() as i64));
             node.properties = members
                 .iter()
-                .map(|(name, schema)| Ok((CompactString::from(name), compile(schema)?)))
+                .map(|(name, schema)| {
+                    digest.text(name);
+                    Ok((CompactString::from(name), part(schema, digest, interner)?))
+                })
                 .collect::<Result<_, String>>()?;
         }
         "items" => {
@@ -428,20 +451,24 @@ fn set(node: &mut Node, facts: &mut Vec<Fact>, key: &str, value: &Value) -> Resu
                 return Err("OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned());
             }
             if !value.is_null() {
-                node.items = Some(Box::new(compile(value)?));
+                node.items = Some(part(value, digest, interner)?);
             }
         }
         "additionalProperties" => match value {
-            Value::Bool(any) => node.additional_any = Some(*any),
-            _ => node.additional = Some(Box::new(compile(value)?)),
+            Value::Bool(any) => {
+                digest.value(value);
+                node.additional_any = Some(*any);
+            }
+            _ => node.additional = Some(part(value, digest, interner)?),
         },
-        _ => facts.extend(fact(key, value)?),
+        _ => facts.extend(fact(key, value, interner)?),
     }
     Ok(())
 }
 
-fn fact(key: &str, value: &Value) -> Result<Option<Fact>, String> {
-    let nodes = || value.as_array().unwrap_or_default().iter().map(compile).collect::<Result<Box<[Node]>, String>>();
+fn fact(key: &str, value: &Value, interner: &mut Interner) -> Result<Option<Fact>, String> {
+    let mut compile = |schema: &Value| compile(schema, interner).map(|(node, _)| node);
+    let branches = value.as_array().unwrap_or_default();
     Ok(match key {
         "default" => Some(Fact::Default(Box::new(value.clone()))),
         "x-kubernetes-list-map-keys" => Some(Fact::ListMapKeys(strings(value))),
@@ -462,9 +489,9 @@ fn fact(key: &str, value: &Value) -> Result<Option<Fact>, String> {
         "minItems" => value.as_int().map(Fact::MinItems),
         "maxProperties" => value.as_int().map(Fact::MaxProperties),
         "minProperties" => value.as_int().map(Fact::MinProperties),
-        "allOf" => Some(Fact::AllOf(nodes()?)),
-        "anyOf" => Some(Fact::AnyOf(nodes()?)),
-        "oneOf" => Some(Fact::OneOf(nodes()?)),
+        "allOf" => Some(Fact::AllOf(branches.iter().map(compile).collect::<Result<_, String>>()?)),
+        "anyOf" => Some(Fact::AnyOf(branches.iter().map(compile).collect::<Result<_, String>>()?)),
+        "oneOf" => Some(Fact::OneOf(branches.iter().map(compile).collect::<Result<_, String>>()?)),
         "not" => Some(Fact::Not(Box::new(compile(value)?))),
         _ => None,
     })
