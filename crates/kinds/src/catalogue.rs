@@ -1,7 +1,10 @@
 //! Finding resources and kinds.
 
-use crate::groups::GROUPS;
+use crate::groups::{GROUPS, authentication};
 use crate::resource::{Resource, Version};
+
+/// What `serviceaccounts/token` takes: the kind of a subresource that stands for no resource of its own.
+pub static TOKEN_REQUEST: Resource = authentication::TOKEN_REQUEST;
 
 /// Every built-in resource that a 1.33 server serves by default: groups in the order of discovery, the core group
 /// first; resources of a group in the order of their names.

@@ -6,7 +6,8 @@
 //! * [`definitions`]: the published types with their list keys, merge keys and defaults;
 //! * [`decode`], [`finish`]: JSON into a built-in type as Go's decoder does it, with its texts, and the form that is
 //!   stored and served;
-//! * [`table`]: the cells of tables.
+//! * [`table`], [`scale`], [`admission`]: the cells of tables, the subresource `scale`, what the simple admission plugins
+//!   change.
 //!
 //! ```
 //! use object::json;
@@ -32,9 +33,10 @@ mod pod;
 pub mod quantity;
 mod read;
 mod resource;
+pub mod scale;
 pub mod table;
 
-pub use catalogue::{find, find_kind, group_versions, groups, in_group, resources};
+pub use catalogue::{TOKEN_REQUEST, find, find_kind, group_versions, groups, in_group, resources};
 pub use decode::{Decoded, decode, finish};
 pub use definitions::{Definition, definitions};
 pub use resource::{

@@ -54,9 +54,8 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (object.sub("spec"), object.sub("status"));
     let mut state: Vec<&str> = Vec::new();
     for condition in status.list("conditions") {
-        match condition.text("type") {
-            kind @ ("Approved" | "Denied" | "Failed") => state.push(kind),
-            _ => {}
+        if let kind @ ("Approved" | "Denied" | "Failed") = condition.text("type") {
+            state.push(kind)
         }
     }
     if state.is_empty() {

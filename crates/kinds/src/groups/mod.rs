@@ -6,7 +6,7 @@ mod admissionregistration;
 mod apiextensions;
 mod apiregistration;
 pub(crate) mod apps;
-mod authentication;
+pub(crate) mod authentication;
 mod authorization;
 mod autoscaling;
 mod batch;

@@ -115,10 +115,8 @@ pub(crate) fn one_source(key: &str, source: &Value, at: &Path<'_>, out: &mut Err
             }
             check::required(source, "image", at, out);
         }
-        "cephfs" => {
-            if source.list("monitors").is_empty() {
-                out.push(FieldError::required(&at.child("monitors"), ""));
-            }
+        "cephfs" if source.list("monitors").is_empty() => {
+            out.push(FieldError::required(&at.child("monitors"), ""));
         }
         "cinder" => check::required(source, "volumeID", at, out),
         "persistentVolumeClaim" => check::required(source, "claimName", at, out),
@@ -133,10 +131,8 @@ pub(crate) fn one_source(key: &str, source: &Value, at: &Path<'_>, out: &mut Err
                 csi_driver_name(source.text("driver"), &at.child("driver"), out);
             }
         }
-        "ephemeral" => {
-            if !source.has("volumeClaimTemplate") {
-                out.push(FieldError::required(&at.child("volumeClaimTemplate"), ""));
-            }
+        "ephemeral" if !source.has("volumeClaimTemplate") => {
+            out.push(FieldError::required(&at.child("volumeClaimTemplate"), ""));
         }
         "image" => check::required(source, "reference", at, out),
         "flexVolume" => check::required(source, "driver", at, out),

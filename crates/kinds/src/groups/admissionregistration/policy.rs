@@ -75,7 +75,7 @@ fn binding_cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let parameters = spec.sub("paramRef");
     let shown = match (spec.has("paramRef"), parameters.text("namespace"), parameters.text("name")) {
         (false, _, _) => "<unset>".to_owned(),
-        (true, namespace, "") if namespace.is_empty() => "*".to_owned(),
+        (true, "", "") => "*".to_owned(),
         (true, "", name) => name.to_owned(),
         (true, namespace, "") => format!("{namespace}/*"),
         (true, namespace, name) => format!("{namespace}/{name}"),

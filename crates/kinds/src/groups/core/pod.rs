@@ -61,6 +61,7 @@ pub(super) const PODS: Resource = Resource {
         reset: &[&["status"]],
         reset_status: &[&["spec"], &["metadata", "ownerReferences"], &["metadata", "deletionTimestamp"]],
         graceful: true,
+        returns_deleted: true,
         prepare_create,
         prepare_status,
         validate,
@@ -85,6 +86,7 @@ pub(super) const POD_TEMPLATES: Resource = Resource {
     },
     strategy: Strategy {
         generation: Generation::Counts(&[&["template"]]),
+        returns_deleted: true,
         validate: |object| {
             let mut out = Errors::new();
             pod::validate_template(object.sub("template"), &Path::ROOT.child("template"), &mut out);

@@ -57,25 +57,21 @@ fn validate(object: &Value) -> Errors {
         }
     };
     match object.text("type") {
-        "kubernetes.io/service-account-token" => {
-            if object.annotation(SERVICE_ACCOUNT_NAME).is_none_or(str::is_empty) {
-                let annotations = Path::ROOT.child("metadata").child("annotations").to_string();
-                let path = Path::ROOT.child(&annotations);
-                out.push(FieldError::required(&path.key(SERVICE_ACCOUNT_NAME), ""));
-            }
+        "kubernetes.io/service-account-token" if object.annotation(SERVICE_ACCOUNT_NAME).is_none_or(str::is_empty) => {
+            let annotations = Path::ROOT.child("metadata").child("annotations").to_string();
+            let path = Path::ROOT.child(&annotations);
+            out.push(FieldError::required(&path.key(SERVICE_ACCOUNT_NAME), ""));
         }
         "kubernetes.io/dockercfg" => docker_config(object, ".dockercfg", &mut out),
         "kubernetes.io/dockerconfigjson" => docker_config(object, ".dockerconfigjson", &mut out),
-        "kubernetes.io/basic-auth" => {
-            if !members.contains_key("username") && !members.contains_key("password") {
-                need("username");
-                need("password");
-            }
+        "kubernetes.io/basic-auth" if !members.contains_key("username") && !members.contains_key("password") => {
+            need("username");
+            need("password");
         }
-        "kubernetes.io/ssh-auth" => {
-            if members.get("ssh-privatekey").and_then(Value::as_str).unwrap_or_default().is_empty() {
-                out.push(FieldError::required(&data.key("ssh-privatekey"), ""));
-            }
+        "kubernetes.io/ssh-auth"
+            if members.get("ssh-privatekey").and_then(Value::as_str).unwrap_or_default().is_empty() =>
+        {
+            out.push(FieldError::required(&data.key("ssh-privatekey"), ""));
         }
         "kubernetes.io/tls" => {
             need("tls.crt");

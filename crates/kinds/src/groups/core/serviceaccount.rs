@@ -1,7 +1,7 @@
 //! ServiceAccounts.
 
 use crate::read::Read;
-use crate::resource::{Column, Resource, Subresource, Version};
+use crate::resource::{Column, Resource, Strategy, Subresource, Version};
 use crate::table;
 use object::Value;
 
@@ -17,6 +17,7 @@ pub(super) const SERVICE_ACCOUNTS: Resource = Resource {
         let count = object.list("secrets").len() as i64;
         vec![object.name().into(), Value::Int(count), table::age(object, now)]
     },
+    strategy: Strategy { returns_deleted: true, ..Strategy::PLAIN },
     ..Resource::new(
         "",
         "ServiceAccount",
