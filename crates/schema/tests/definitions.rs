@@ -148,3 +148,11 @@ fn rules_compile_as_upstream() {
 fn rules_are_priced_as_upstream() {
     replay("cel-cost", &[]);
 }
+
+#[test]
+fn versions_and_conversions_are_judged_as_upstream() {
+    replay("storage-versions", &["delete-twice", "crd-update-conflict", "crd-v1beta1"]);
+    // The bundle of certificates is filled in by the tool that runs the webhooks.
+    replay("conversion-webhooks", &["config-client"]);
+    replay("generic-api", &[]);
+}

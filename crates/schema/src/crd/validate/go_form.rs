@@ -222,11 +222,6 @@ pub(super) fn versions(hoisted: &Hoisted<'_>) -> Shown {
     Shown::raw(format!("{TYPE}{{{}}}", items.join(", ")))
 }
 
-/// One version, without what moved up to the spec.
-pub(super) fn version(version: &Value, hoisted: &Hoisted<'_>) -> Shown {
-    Shown::raw(version_form(version, hoisted))
-}
-
 fn version_form(version: &Value, hoisted: &Hoisted<'_>) -> String {
     let mut out = String::from("apiextensions.CustomResourceDefinitionVersion{");
     for (key, name, form) in [

@@ -242,8 +242,8 @@ pub(super) fn stored(stored: &[Value], hoisted: &Hoisted<'_>, path: &Path<'_>, e
     for version in hoisted.versions.iter().filter(|version| flag(version, "storage")) {
         let name = text(version, "name");
         if !stored.contains(&name) {
-            let shown = go_form::version(version, hoisted);
-            errors.push(FieldError::invalid(path, shown, format!("must have the storage version {name}")));
+            let names: Vec<String> = stored.iter().map(|name| (*name).to_owned()).collect();
+            errors.push(FieldError::invalid(path, &names[..], format!("must have the storage version {name}")));
         }
     }
     for (i, name) in stored.iter().enumerate().filter(|(_, name)| !names.contains(**name)) {
