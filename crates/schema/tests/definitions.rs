@@ -154,5 +154,4 @@ fn versions_and_conversions_are_judged_as_upstream() {
     replay("storage-versions", &["delete-twice", "crd-update-conflict", "crd-v1beta1"]);
     // The bundle of certificates is filled in by the tool that runs the webhooks.
     replay("conversion-webhooks", &["config-client"]);
-    replay("generic-api", &[]);
 }
