@@ -19,10 +19,12 @@ pub struct FrameKey {
     pub form: u8,
 }
 
+type Slot = Mutex<Option<(FrameKey, Bytes)>>;
+
 /// The frames of the last events.
 #[derive(Debug)]
 pub struct Frames {
-    slots: Box<[Mutex<Option<(FrameKey, Bytes)>>]>,
+    slots: Box<[Slot]>,
 }
 
 impl Default for Frames {

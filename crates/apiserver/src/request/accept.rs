@@ -155,7 +155,7 @@ mod tests {
         match negotiate(&headers, &Query::default(), Offer { custom, watch: false }) {
             Ok(form) => Ok((form.encoding, form.shape)),
             Err(Failure::Status(status)) => Err(status.message),
-            Err(Failure::Text(_, text)) => Err(text),
+            Err(other) => Err(format!("{other:?}")),
         }
     }
 

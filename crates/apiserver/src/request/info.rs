@@ -118,12 +118,12 @@ impl RequestInfo {
             info.verb = Verb::Watch;
         }
         let mut parts: Vec<String> = parts.collect();
-        if parts.first().is_some_and(|p| p == "namespaces") {
-            if let Some(namespace) = parts.get(1) {
-                info.namespace = namespace.clone();
-                if parts.get(2).is_some_and(|p| !OF_NAMESPACE.contains(&p.as_str())) {
-                    parts.drain(..2);
-                }
+        if parts.first().is_some_and(|p| p == "namespaces")
+            && let Some(namespace) = parts.get(1)
+        {
+            info.namespace = namespace.clone();
+            if parts.get(2).is_some_and(|p| !OF_NAMESPACE.contains(&p.as_str())) {
+                parts.drain(..2);
             }
         }
         let mut parts = parts.into_iter();

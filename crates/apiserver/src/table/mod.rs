@@ -116,7 +116,7 @@ mod tests {
             ("integer", ".s", "null"),
             ("number", ".f", "1.5"),
             ("boolean", ".b", "true"),
-            ("date", ".d", "\"<invalid>\""),
+            ("date", ".d", r#""\u003cinvalid\u003e""#),
             ("string", ".nope", "null"),
         ] {
             let cell = custom_cell(ty, &JsonPath::parse(path).unwrap(), &object, now);
