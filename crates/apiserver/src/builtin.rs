@@ -27,13 +27,17 @@ fn resource(resource: &'static kinds::Resource, version: &'static kinds::Version
     };
     let storage = match resource.storage {
         // Where upstream keeps them; the controller of definitions reads them there.
-        Some(storage) if storage.group == "apiextensions.k8s.io" => {
-            Storage { prefix: crate::controllers::definitions::PREFIX.to_owned(), version: storage.version.to_owned() }
-        }
-        Some(storage) => {
-            Storage { prefix: format!("/registry/{}/", storage.resource), version: storage.version.to_owned() }
-        }
-        None => Storage { prefix: String::new(), version: version.name.to_owned() },
+        Some(storage) if storage.group == "apiextensions.k8s.io" => Storage {
+            prefix: crate::controllers::definitions::PREFIX.to_owned(),
+            version: storage.version.to_owned(),
+            group: storage.group.to_owned(),
+        },
+        Some(storage) => Storage {
+            prefix: format!("/registry/{}/", storage.resource),
+            version: storage.version.to_owned(),
+            group: storage.group.to_owned(),
+        },
+        None => Storage { prefix: String::new(), version: version.name.to_owned(), group: resource.group.to_owned() },
     };
     let subresources = resource.subresources.iter().map(|s| Subresource {
         name: s.name.to_owned(),

@@ -81,6 +81,8 @@ pub struct Storage {
     pub prefix: String,
     /// The version that is written.
     pub version: String,
+    /// Its group, which for events is not the resource's.
+    pub group: String,
 }
 
 /// What a definition says that is not of one version only.
@@ -132,7 +134,7 @@ impl Resource {
 
     /// The kind for messages.
     pub fn qualified_kind(&self) -> object::status::Qualified<'_> {
-        object::status::Qualified { group: &self.group, name: &self.kind }
+        object::status::Qualified { group: &self.storage.group, name: &self.kind }
     }
 
     /// Whether definitions make it, not the program.

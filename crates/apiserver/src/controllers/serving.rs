@@ -47,6 +47,7 @@ pub(super) fn resources(definition: &Arc<Value>) -> Vec<Arc<Resource>> {
     let storage = Arc::new(Storage {
         prefix: format!("/registry/{group}/{plural}/"),
         version: storage_version(definition).to_owned(),
+        group: group.to_owned(),
     });
     let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
     // Patterns and rules are compiled when they are first needed: this is cheap.

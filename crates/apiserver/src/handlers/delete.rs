@@ -39,8 +39,10 @@ pub(crate) async fn delete(request: &mut Request<'_>) -> Outcome<Response> {
                 uid: object.meta_str("uid").to_owned(),
                 ..Details::default()
             };
-            let status = Status { details: Some(details), ..Status::new(200, "", "") };
-            Ok(present::status(request.form, &status))
+            let mut status = Status { details: Some(details), ..Status::new(200, "", "") }.to_value();
+            // Upstream tells the code of failures only.
+            status.remove_at(&["code"]);
+            Ok(present::finish(request.form, 200, object::json::to_vec(&status)))
         }
     }
 }
@@ -163,7 +165,12 @@ fn mark(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> Option<
         return Some(definitions::mark_deleted(live, request.now));
     }
     if request.resource.plural == "namespaces" && resource.group.is_empty() {
-        return crate::controllers::namespaces::mark_deleted(live, request.now);
+        let mut marked = crate::controllers::namespaces::mark_deleted(live, request.now)?;
+        let finalizers = finalizers(request, live, options);
+        if !finalizers.is_empty() {
+            marked.metadata_mut().insert("finalizers", finalizers);
+        }
+        return Some(marked);
     }
     let finalizers = finalizers(request, live, options);
     if finalizers.is_empty() {

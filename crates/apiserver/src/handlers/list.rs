@@ -210,7 +210,7 @@ pub(crate) async fn show(request: &Request<'_>, collected: Collected) -> Outcome
             out.push(b',');
         }
         let shown = Shown { stored: registry::stored(entry)?, version: entry.mod_revision };
-        present::write_one(request, &shown, &mut out).await?;
+        present::write_listed(request, &shown, &mut out).await?;
     }
     out.extend_from_slice(&tail);
     Ok(present::finish(form, 200, out))
@@ -263,7 +263,7 @@ impl hyper::body::Body for Listing {
             // Each was looked at before the answer began.
             if let Ok(stored) = registry::stored(&entry) {
                 let shown = Shown { stored, version: entry.mod_revision };
-                present::write_item(&this.resource, this.form, &shown, &mut out);
+                present::write_listed_item(&this.resource, this.form, &shown, &mut out);
             }
         }
         Poll::Ready((!out.is_empty()).then(|| Ok(Frame::data(out.into()))))

@@ -129,7 +129,7 @@ fn find(catalogue: &Catalogue, info: &RequestInfo) -> Outcome<Arc<Resource>> {
     let Some(resource) = resource else {
         return Err(if builtin { Failure::no_such_resource() } else { Failure::page_not_found() });
     };
-    let named = info.names_object();
+    let named = info.names_object;
     if resource.is_custom() {
         let placed = !info.namespace.is_empty() || !resource.namespaced;
         // Across namespaces there is only reading.
@@ -185,7 +185,7 @@ async fn dispatch(request: &mut Request<'_>) -> Outcome<Response> {
     match verb {
         Verb::Get => get::get(request, part).await,
         Verb::List => list::list(request).await,
-        Verb::Watch if request.info.names_object() && !request.info.watch_path => get::get(request, part).await,
+        Verb::Watch if request.info.names_object && !request.info.watch_path => get::get(request, part).await,
         Verb::Watch => watch::watch(request).await,
         Verb::Create if part == Part::Main => create::create(request).await,
         Verb::Update => update::update(request, part).await,
@@ -225,7 +225,7 @@ fn part(request: &Request<'_>) -> Outcome<Part> {
 /// 400 for a name or namespace that can be in no path.
 fn check_names(request: &Request<'_>) -> Outcome<()> {
     let info = request.info;
-    if info.names_object() {
+    if info.names_object {
         let complaints = object::names::path_segment(&info.name);
         if !complaints.is_empty() {
             let name = object::go::quote(&info.name);

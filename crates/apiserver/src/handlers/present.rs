@@ -60,6 +60,31 @@ pub(crate) fn include(request: &Request<'_>) -> Outcome<Include> {
     })
 }
 
+/// Appends one object of a list as JSON. Built-in kinds have no type in their lists.
+pub(crate) async fn write_listed(request: &Request<'_>, shown: &Shown, out: &mut Vec<u8>) -> Outcome<()> {
+    let resource = &request.resource;
+    if registry::is_current(resource, &shown.stored) {
+        write_listed_item(resource, request.form, shown, out);
+        return Ok(());
+    }
+    if request.form.shape != Shape::Full || resource.is_custom() {
+        return write_one(request, shown, out).await;
+    }
+    let mut object = sent(request, shown).await?;
+    object.remove_at(&["apiVersion"]);
+    object.remove_at(&["kind"]);
+    out.extend_from_slice(json::to_string(&object).as_bytes());
+    Ok(())
+}
+
+/// Appends an object of a list that is served as it is stored.
+pub(crate) fn write_listed_item(resource: &Resource, form: Form, shown: &Shown, out: &mut Vec<u8>) {
+    if form.shape == Shape::Full && !resource.is_custom() {
+        return shown.stored.write_untyped(out, shown.version);
+    }
+    write_item(resource, form, shown, out);
+}
+
 /// Appends one object, whole or only its metadata, as JSON.
 pub(crate) async fn write_one(request: &Request<'_>, shown: &Shown, out: &mut Vec<u8>) -> Outcome<()> {
     if registry::is_current(&request.resource, &shown.stored) {

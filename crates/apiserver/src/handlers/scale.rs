@@ -10,6 +10,8 @@ use crate::request::Verb;
 use crate::request::body;
 use crate::request::options::{self, WriteOptions};
 use crate::strategy::{Part, ScalePaths, at};
+use object::field::{FieldError, Path};
+use object::status::Qualified;
 use object::{Map, Status, Value, json, map};
 
 const DEFINITION: &str = "io.k8s.api.autoscaling.v1.Scale";
@@ -160,6 +162,12 @@ where
         };
         let scale = make(request, &scale)?;
         let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_int).unwrap_or(0);
+        if replicas < 0 && !request.resource.is_custom() {
+            let path = Path::ROOT.child("spec");
+            let error = FieldError::invalid(&path.child("replicas"), replicas, "must be greater than or equal to 0");
+            let kind = Qualified { group: "autoscaling", name: "Scale" };
+            return Err(Status::invalid(kind, &request.info.name, &[error]).into());
+        }
         let mut object = live.clone();
         let path: Vec<&str> = spec.iter().map(String::as_str).collect();
         object.set_at(&path, Value::Int(replicas));

@@ -89,8 +89,8 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
         initial,
         watch: None,
         end: Box::pin(tokio::time::sleep_until(now + timeout)),
-        bookmark: options.bookmarks.then(|| {
-            let first = BOOKMARK.min(timeout.saturating_sub(LAST_BOOKMARK)).max(Duration::from_millis(500));
+        bookmark: timeout.checked_sub(LAST_BOOKMARK).filter(|_| options.bookmarks).map(|last| {
+            let first = BOOKMARK.min(last);
             Box::pin(tokio::time::sleep_until(now + first))
         }),
         stop: Box::pin(async move {

@@ -45,8 +45,14 @@ pub(crate) fn read_body(request: &mut Request<'_>, validation: FieldValidation) 
     let kind = request.resource.kind.clone();
     let strict = validation != FieldValidation::Ignore;
     let text = request.body.clone();
-    let Parsed { value, issues } =
-        body::parse(&text, language, strict).map_err(|e| body::unrecognized(&kind, &e, &text))?;
+    let Parsed { value, issues } = body::parse(&text, language, strict).map_err(|e| {
+        if e.starts_with("json: cannot unmarshal number") {
+            let version = go::quote(&request.resource.version);
+            return Status::bad_request(format!("{kind} in version {version} cannot be handled as a {kind}: {e}"))
+                .into();
+        }
+        body::unrecognized(&kind, &e, &text)
+    })?;
     let object = identify(request, value, &text, language)?;
     let (given_kind, given_version) = type_of(&object);
     let cannot = |why: &str| -> Failure {
@@ -54,13 +60,15 @@ pub(crate) fn read_body(request: &mut Request<'_>, validation: FieldValidation) 
         let message = format!("{given_kind} in version {} cannot be handled as a {kind}: {why}", go::quote(version));
         Status::bad_request(message).into()
     };
-    let (object, issues) = receive(request, object, issues, strict).map_err(|e| cannot(&e))?;
+    let expected = request.resource.api_version();
+    // What is of another type is not measured by this one's schema.
+    let own = given_version == expected && given_kind == kind;
+    let (object, issues) = receive(request, object, issues, strict && own).map_err(|e| cannot(&e))?;
     match validation {
         FieldValidation::Strict if !issues.is_empty() => return Err(cannot(&body::strict_error(&issues))),
         FieldValidation::Warn => issues.into_iter().for_each(|i| request.warnings.add(i)),
         _ => {}
     }
-    let expected = request.resource.api_version();
     if given_version != expected {
         let message = format!(
             "the API version in the data ({given_version}) does not match the expected API version ({expected})"
@@ -254,13 +262,13 @@ where
     loop {
         let entry = server.store.get(&key, None).await.map_err(registry::read_failure)?;
         let Some(entry) = entry else {
+            if let Some(uid) = &change.uid {
+                return Err(uid_mismatch(request, &key, uid, ""));
+            }
             if !change.creates {
                 return Err(request.not_found());
             }
             let object = make(request, None)?;
-            if let Some(uid) = change.uid.as_deref().filter(|_| change.owns) {
-                return Err(uid_mismatch(request, &key, uid, ""));
-            }
             let created = super::create::store_new(request, object, change.options, change.owns).await;
             match created {
                 Err(Failure::Status(status)) if status.reason == "AlreadyExists" && tries < change.tries => {

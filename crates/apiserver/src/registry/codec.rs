@@ -11,8 +11,8 @@ use object::{Map, Value, json};
 
 /// The first byte: the layout of the head.
 const LAYOUT: u8 = 1;
-/// Bytes of the head: the layout, the fingerprint, the version's place and style, and three spans.
-const HEAD: usize = 1 + 8 + 4 + 1 + 3 * 8;
+/// Bytes of the head: the layout, the fingerprint, the version's place and style, and four spans.
+const HEAD: usize = 1 + 8 + 4 + 1 + 4 * 8;
 
 /// Where the version goes, and which comma goes with it.
 const COMMA_AFTER: u8 = 0;
@@ -31,6 +31,7 @@ pub struct Stored {
     api_version: (usize, usize),
     metadata: (usize, usize),
     labels: (usize, usize),
+    kind: (usize, usize),
 }
 
 impl Stored {
@@ -53,12 +54,17 @@ impl Stored {
             api_version: span(14),
             metadata: span(22),
             labels: span(30),
+            kind: span(38),
             raw: raw.clone(),
         };
         let end = raw.len();
         let sound = |s: (usize, usize)| s.0 <= s.1 && s.1 <= end;
-        (stored.version_at <= end && sound(stored.api_version) && sound(stored.metadata) && sound(stored.labels))
-            .then_some(stored)
+        (stored.version_at <= end
+            && sound(stored.api_version)
+            && sound(stored.metadata)
+            && sound(stored.labels)
+            && sound(stored.kind))
+        .then_some(stored)
     }
 
     /// Puts an object into the stored form; its `resourceVersion` is left out.
@@ -71,6 +77,7 @@ impl Stored {
             api_version: (HEAD, HEAD),
             metadata: (HEAD, HEAD),
             labels: (HEAD, HEAD),
+            kind: (HEAD, HEAD),
         };
         match object {
             Value::Object(members) => write_object(&mut out, members, &mut parts),
@@ -83,7 +90,7 @@ impl Stored {
         let relative = |at: usize| (at.saturating_sub(HEAD) as u32).to_le_bytes();
         head.extend_from_slice(&relative(parts.version.0));
         head.push(parts.version.1);
-        for (start, end) in [parts.api_version, parts.metadata, parts.labels] {
+        for (start, end) in [parts.api_version, parts.metadata, parts.labels, parts.kind] {
             head.extend_from_slice(&relative(start));
             head.extend_from_slice(&relative(end));
         }
@@ -98,6 +105,7 @@ impl Stored {
             api_version: parts.api_version,
             metadata: parts.metadata,
             labels: parts.labels,
+            kind: parts.kind,
         }
     }
 
@@ -143,6 +151,27 @@ impl Stored {
         out.extend_from_slice(api_version.as_bytes());
         out.push(b'"');
         self.write_span((end, self.raw.len()), out, version);
+    }
+
+    /// Appends the JSON with its version but without `apiVersion` and `kind`, as it stands in the lists of built-in
+    /// kinds.
+    pub fn write_untyped(&self, out: &mut Vec<u8>, version: u64) {
+        let mut skipped = [("\"apiVersion\":".len(), self.api_version), ("\"kind\":".len(), self.kind)];
+        skipped.sort_unstable_by_key(|(_, span)| span.0);
+        let mut at = HEAD;
+        for (name, (start, end)) in skipped.into_iter().filter(|(_, (start, end))| start != end) {
+            self.write_span((at, start.saturating_sub(name).max(at)), out, version);
+            at = end;
+            // The comma after it goes too; where it is the last member, the one before stays out.
+            match self.raw.get(at) {
+                Some(b',') => at += 1,
+                _ if out.last() == Some(&b',') => {
+                    out.pop();
+                }
+                _ => {}
+            }
+        }
+        self.write_span((at, self.raw.len()), out, version);
     }
 
     /// Appends the JSON of the metadata with the version.
@@ -198,7 +227,7 @@ impl Stored {
     }
 }
 
-const HEAD_SPACE: &str = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+const HEAD_SPACE: &str = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 const _: () = assert!(HEAD_SPACE.len() == HEAD);
 
 struct Places {
@@ -206,6 +235,7 @@ struct Places {
     api_version: (usize, usize),
     metadata: (usize, usize),
     labels: (usize, usize),
+    kind: (usize, usize),
 }
 
 fn write_object(out: &mut String, members: &Map, places: &mut Places) {
@@ -224,8 +254,10 @@ fn write_object(out: &mut String, members: &Map, places: &mut Places) {
             }
             _ => json::write(out, value),
         }
-        if key == "apiVersion" {
-            places.api_version = (start, out.len());
+        match key {
+            "apiVersion" => places.api_version = (start, out.len()),
+            "kind" => places.kind = (start, out.len()),
+            _ => {}
         }
     }
     out.push('}');
@@ -329,6 +361,23 @@ mod tests {
             String::from_utf8(out).unwrap(),
             r#"{"a":1,"apiVersion":"x/v2","metadata":{"labels":{"l":"1"},"resourceVersion":"3","uid":"u"}}{"labels":{"l":"1"},"resourceVersion":"3","uid":"u"}"#
         );
+    }
+
+    #[test]
+    fn the_type_can_be_left_out() {
+        for (given, wanted) in [
+            (
+                r#"{"a":1,"apiVersion":"v1","data":{},"kind":"K","metadata":{"uid":"u"}}"#,
+                r#"{"a":1,"data":{},"metadata":{"resourceVersion":"3","uid":"u"}}"#,
+            ),
+            (r#"{"apiVersion":"v1","kind":"K"}"#, "{}"),
+            (r#"{"a":1,"kind":"K"}"#, r#"{"a":1}"#),
+        ] {
+            let stored = Stored::new(&object(given), 7);
+            let mut out = Vec::new();
+            stored.write_untyped(&mut out, 3);
+            assert_eq!(String::from_utf8(out).unwrap(), wanted);
+        }
     }
 
     #[test]

@@ -50,11 +50,11 @@ pub struct Parsed {
 pub fn parse(body: &[u8], language: Language, strict: bool) -> Result<Parsed, String> {
     let (value, issues) = match language {
         Language::Json if strict => {
-            let (value, repeated) = json::parse_strict(body).map_err(json_error)?;
+            let (value, repeated) = json::parse_strict(body).map_err(|e| json_error(body, &e))?;
             let issue = |path: &String| format!("duplicate field {}", object::go::quote(path));
             (value, repeated.iter().map(issue).collect())
         }
-        Language::Json => (json::parse(body).map_err(json_error)?, Vec::new()),
+        Language::Json => (json::parse(body).map_err(|e| json_error(body, &e))?, Vec::new()),
         Language::Yaml if strict => yaml::parse_strict(body)?,
         Language::Yaml => (yaml::parse(body)?, Vec::new()),
     };
@@ -76,8 +76,17 @@ pub fn parse(body: &[u8], language: Language, strict: bool) -> Result<Parsed, St
 const TYPE_META: &str =
     "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
 
-fn json_error(error: json::Error) -> String {
-    format!("couldn't get version/kind; json parse error: {error}")
+fn json_error(body: &[u8], error: &json::Error) -> String {
+    let mut text = error.to_string();
+    if text == "exceeded max depth" {
+        let at = body.get(error.offset).copied().map_or('[', char::from);
+        text = format!("invalid character {} exceeded max depth", object::go::quote_char(at));
+    }
+    // Numbers are read only after the kind is known.
+    if text.starts_with("json: cannot unmarshal number") {
+        return text;
+    }
+    format!("couldn't get version/kind; json parse error: {text}")
 }
 
 /// 400 for a body that says nothing of its kind.

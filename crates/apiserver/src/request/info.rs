@@ -58,8 +58,10 @@ pub struct RequestInfo {
     pub resource: String,
     /// The subresource; often empty.
     pub subresource: String,
-    /// The object's name; empty for a collection.
+    /// The object's name; empty for a collection. A list or watch of one name by a field selector has that.
     pub name: String,
+    /// Whether the path itself names an object.
+    pub names_object: bool,
     /// What follows the subresource.
     pub rest: Vec<String>,
     /// Whether the path is an old `/watch/` one.
@@ -84,6 +86,7 @@ impl RequestInfo {
             resource: String::new(),
             subresource: String::new(),
             name: String::new(),
+            names_object: false,
             rest: Vec::new(),
             watch_path: false,
         };
@@ -131,6 +134,7 @@ impl RequestInfo {
         info.name = parts.next().unwrap_or_default();
         info.subresource = parts.next().unwrap_or_default();
         info.rest = parts.collect();
+        info.names_object = !info.name.is_empty();
         if info.name.is_empty() {
             info.verb = match info.verb {
                 Verb::Get if query.flag("watch") => Verb::Watch,
@@ -146,11 +150,6 @@ impl RequestInfo {
             }
         }
         info
-    }
-
-    /// Whether the request names one object in its path.
-    pub fn names_object(&self) -> bool {
-        !self.name.is_empty() && !matches!(self.verb, Verb::List | Verb::DeleteCollection)
     }
 }
 

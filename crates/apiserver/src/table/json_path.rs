@@ -73,7 +73,7 @@ fn steps(text: &str) -> Option<Vec<Step>> {
             }
             '[' => {
                 let end = closing(rest)?;
-                out.push(bracket(rest.get(1..end)?)?);
+                out.extend(bracket(rest.get(1..end)?)?);
                 rest = rest.get(end + 1..)?;
             }
             _ => {
@@ -131,8 +131,16 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn bracket(text: &str) -> Option<Step> {
+fn bracket(text: &str) -> Option<Vec<Step>> {
     let text = text.trim();
+    // What stands in quotes is a path of its own: client-go takes its dots for steps.
+    if let Some(inner) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')).filter(|t| !t.contains('\'')) {
+        return steps(&format!(".{inner}"));
+    }
+    simple_bracket(text).map(|step| vec![step])
+}
+
+fn simple_bracket(text: &str) -> Option<Step> {
     if text == "*" {
         return Some(Step::Wildcard);
     }
@@ -141,11 +149,8 @@ fn bracket(text: &str) -> Option<Step> {
     }
     let parts = split_outside_quotes(text, ',');
     if parts.len() > 1 {
-        let paths: Option<Vec<Vec<Step>>> = parts.iter().map(|p| Some(vec![bracket(p)?])).collect();
+        let paths: Option<Vec<Vec<Step>>> = parts.iter().map(|p| bracket(p)).collect();
         return paths.map(Step::Union);
-    }
-    if let Some(name) = quoted(text) {
-        return Some(Step::Field(name));
     }
     if text.contains(':') {
         let mut numbers = text.split(':');
@@ -335,7 +340,9 @@ mod tests {
             (".a.b[?(@.t==\"y\")].v", vec!["2"]),
             (".a.b[?(@.v>=1)].t", vec!["\"x\"", "\"y\""]),
             (".a.b[0:1].v", vec!["1"]),
-            (".a['c.d']", vec!["5"]),
+            (".a['c.d']", vec![]),
+            (".a['c\\.d']", vec!["5"]),
+            ("['a']['b'][0].v", vec!["1"]),
             (".a.c\\.d", vec!["5"]),
             (".m.nothing", vec![]),
             ("..v", vec!["1", "2"]),
