@@ -6,14 +6,13 @@ use std::pin::Pin;
 
 /// Converts objects between the versions of a definition.
 pub trait Converter: Send + Sync + 'static {
-    /// Gives the objects in the version `wanted` (`GROUP/VERSION`), in their order. The error is the text that the
-    /// client is told.
+    /// Gives the object in the version `wanted` (`GROUP/VERSION`). The error is the text that the client is told.
     fn convert<'a>(
         &'a self,
         definition: &'a Value,
-        objects: Vec<Value>,
+        object: Value,
         wanted: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<Value>, String>> + Send + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send + 'a>>;
 }
 
 /// Converts nothing.
@@ -24,11 +23,10 @@ impl Converter for NoConverter {
     fn convert<'a>(
         &'a self,
         _definition: &'a Value,
-        objects: Vec<Value>,
+        object: Value,
         _wanted: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<Value>, String>> + Send + 'a>> {
-        let first = objects.first();
-        let text = |key: &str| first.and_then(|o| o.str_at(&[key])).unwrap_or_default().to_owned();
+    ) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send + 'a>> {
+        let text = |key: &str| object.str_at(&[key]).unwrap_or_default();
         let message = format!(
             "conversion webhook for {}, Kind={} failed: this server calls no webhooks",
             text("apiVersion"),

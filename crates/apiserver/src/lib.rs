@@ -41,6 +41,7 @@ pub mod request;
 mod server;
 pub mod strategy;
 pub mod table;
+pub mod webhooks;
 mod yaml;
 
 pub use server::{Clock, Options, Server, StartError};

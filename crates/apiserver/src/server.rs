@@ -8,7 +8,7 @@ use crate::catalogue::{Catalogue, Group};
 use crate::controllers::{definitions, namespaces};
 use crate::conversion::{Converter, NoConverter};
 use crate::handlers;
-use crate::registry::Frames;
+use crate::registry::{Conversions, Frames};
 use crate::request::{Query, RequestInfo};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -76,6 +76,7 @@ pub struct Server {
     /// The namespaces that are going away.
     pub(crate) terminating: Mutex<HashSet<String>>,
     pub(crate) frames: Frames,
+    pub(crate) conversions: Conversions,
     catalogue: ArcSwap<Catalogue>,
     stop: watch::Sender<bool>,
 }
@@ -91,6 +92,7 @@ impl Server {
             emptying: Mutex::default(),
             terminating: Mutex::default(),
             frames: Frames::default(),
+            conversions: Conversions::default(),
             catalogue: ArcSwap::from_pointee(crate::builtin::catalogue()),
             stop: watch::channel(false).0,
         });

@@ -89,15 +89,27 @@ impl Version {
         }
     }
 
+    /// What happens to an object that was converted from another version: it shows nothing that the schema does not
+    /// know. Its defaults are those of the version that it comes from.
+    pub fn coerce(&self, object: &mut Value) {
+        // With malformed metadata dropped nothing is left that could be refused.
+        let _ = self.prune(object, Malformed::Drop, false);
+    }
+
     fn bring_into_shape(&self, object: &mut Value, malformed: Malformed, track: bool) -> Result<Vec<String>, Unfit> {
+        let unknown = self.prune(object, malformed, track)?;
+        prune::drop_nulls(&self.schema, object);
+        defaulting::default(&self.schema, object);
+        Ok(if track { unknown } else { Vec::new() })
+    }
+
+    fn prune(&self, object: &mut Value, malformed: Malformed, track: bool) -> Result<Vec<String>, Unfit> {
         let mut unknown = metadata::coerce_object(object, malformed).map_err(Unfit)?;
         unknown.extend(prune::prune(&self.schema, object, track));
-        prune::drop_nulls(&self.schema, object);
         let embedded =
             stack::with_room(self.schema.depth(), || metadata::coerce_embedded(self.schema.root(), object, malformed));
         unknown.extend(embedded.map_err(|e| Unfit(e.to_string()))?);
-        defaulting::default(&self.schema, object);
-        Ok(if track { unknown } else { Vec::new() })
+        Ok(unknown)
     }
 
     /// Checks an object that is to be created.

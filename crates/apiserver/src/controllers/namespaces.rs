@@ -26,7 +26,7 @@ pub(crate) fn is_namespaces(resource: &Resource) -> bool {
 /// Makes the namespaces that every cluster has, and goes on with those that were going away.
 pub(crate) async fn start(server: &Arc<Server>) -> Result<(), Failure> {
     let catalogue = server.catalogue();
-    let fingerprint = catalogue.resource("", "v1", "namespaces").map_or(1, |r| r.strategy.stored_fingerprint());
+    let fingerprint = catalogue.resource("", "v1", "namespaces").map_or(1, |r| r.strategy.fingerprint());
     for name in INITIAL {
         let object = Value::Object(map! {
             "apiVersion" => "v1",

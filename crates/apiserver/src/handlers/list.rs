@@ -61,8 +61,7 @@ pub(crate) async fn collect(request: &Request<'_>, options: &ListOptions) -> Out
         // What is at hand is at hand as a whole.
         limit = 0;
     }
-    let page = pages(request, &selection, &prefix, at, after, limit).await;
-    let (entries, revision, more) = page.map_err(|e| read_failure(e, &options.continues))?;
+    let (entries, revision, more) = pages(request, &selection, &prefix, at, after, limit, &options.continues).await?;
     let mut meta = ListMeta { version: revision, ..ListMeta::default() };
     if let (Some(remaining), Some(last)) = (more, entries.last()) {
         let after = last.key.strip_prefix(prefix.as_str()).unwrap_or_default().to_owned();
@@ -114,6 +113,7 @@ impl Server {
 }
 
 /// Reads until `limit` objects match (0: all). Gives them, the revision, and how many keys follow, if any do.
+/// `continues` is the client's token.
 async fn pages(
     request: &Request<'_>,
     selection: &Selection,
@@ -121,7 +121,8 @@ async fn pages(
     at: Option<Revision>,
     after: Option<store::Key>,
     limit: usize,
-) -> Result<(Vec<Entry>, Revision, Option<u64>), ReadError> {
+    continues: &str,
+) -> Outcome<(Vec<Entry>, Revision, Option<u64>)> {
     let (resource, store) = (&*request.resource, &request.server.store);
     let single = selection.name().filter(|_| !resource.namespaced || !request.info.namespace.is_empty());
     let range = match single {
@@ -133,7 +134,10 @@ async fn pages(
         let wanted = if limit == 0 { 0 } else { limit - found.len() };
         // With a selector more has to be read than is wanted.
         let chunk = if limit == 0 || selection.is_all() { wanted } else { wanted.max(500) };
-        let page = store.list(&range, store::ListOptions { after: after.clone(), limit: chunk, at }).await?;
+        let page = store.list(&range, store::ListOptions { after: after.clone(), limit: chunk, at }).await;
+        let mut page = page.map_err(|e| read_failure(e, continues))?;
+        // Selectors look at what clients see.
+        page.entries = request.server.converted(&request.resource, page.entries).await?;
         let revision = page.revision;
         at = Some(revision);
         if selection.is_all() {

@@ -208,7 +208,9 @@ impl Watching {
         let mut out = Vec::new();
         while out.len() < PIECE {
             let Some(entry) = self.initial.pop() else { break };
-            let Ok(stored) = registry::stored(&entry) else { continue };
+            let value =
+                converted(&self.server, &self.resource, &entry.key, entry.mod_revision, entry.value.clone()).await;
+            let Some(stored) = value.and_then(Stored::read) else { continue };
             if !self.selection.matches(&self.resource, &entry.key, &stored) {
                 continue;
             }
@@ -222,9 +224,22 @@ impl Watching {
 
     /// An event as this watch sees it.
     async fn event(&mut self, event: &Event) -> Option<Bytes> {
-        let read = |bytes: &Option<Bytes>| bytes.as_ref().and_then(|b| Stored::read(b.clone()));
-        let new = read(&event.value);
-        let old = if event.value.is_none() || !self.selection.is_all() { read(&event.previous) } else { None };
+        let new = match &event.value {
+            Some(value) => converted(&self.server, &self.resource, &event.key, event.revision, value.clone())
+                .await
+                .and_then(Stored::read),
+            None => None,
+        };
+        let old = match &event.previous {
+            Some(value) if event.value.is_none() || !self.selection.is_all() => {
+                // The state before has another place among what was converted.
+                let place = format!("{}\0", event.key);
+                converted(&self.server, &self.resource, &place, event.revision, value.clone())
+                    .await
+                    .and_then(Stored::read)
+            }
+            _ => None,
+        };
         let matches = |stored: &Option<Stored>| {
             stored.as_ref().is_some_and(|s| self.selection.matches(&self.resource, &event.key, s))
         };
@@ -232,7 +247,7 @@ impl Watching {
         let (ty, stored) = match (was, matches(&new)) {
             (false, true) => (Type::Added, new?),
             (true, true) => (Type::Modified, new?),
-            (true, false) => (Type::Deleted, old.or_else(|| read(&event.previous))?),
+            (true, false) => (Type::Deleted, old?),
             (false, false) => return None,
         };
         let shown = Shown { stored, version: event.revision };
@@ -292,6 +307,17 @@ impl Watching {
         let object = map! { "kind" => kind, "apiVersion" => api_version, "metadata" => meta };
         value_frame("BOOKMARK", &Value::Object(object)).into()
     }
+}
+
+/// A stored object in the resource's version; nothing if it cannot be converted.
+async fn converted(
+    server: &Server,
+    resource: &Arc<Resource>,
+    key: &str,
+    revision: Revision,
+    value: Bytes,
+) -> Option<Bytes> {
+    server.converted_value(resource, key, revision, value).await.ok()
 }
 
 fn open(out: &mut Vec<u8>, ty: &str) {

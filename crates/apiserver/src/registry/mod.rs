@@ -2,19 +2,27 @@
 
 pub mod codec;
 mod continuation;
+mod conversions;
 mod frames;
 mod selection;
 
 pub use codec::Stored;
 pub use continuation::Continuation;
+pub(crate) use conversions::Conversions;
 pub use frames::{FrameKey, Frames};
 pub use selection::{Selection, place};
 
 use crate::Server;
 use crate::answer::{Failure, Outcome};
 use crate::catalogue::Resource;
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use object::{Status, Value};
+use std::sync::Arc;
 use store::{Entry, ReadError, Revision, WriteError};
+
+/// How many objects of a list are converted side by side.
+const CONVERSIONS: usize = 16;
 
 /// The key of an object.
 pub fn key(resource: &Resource, namespace: &str, name: &str) -> String {
@@ -48,10 +56,14 @@ fn needs_converter(resource: &Resource, stored: &Stored) -> bool {
 impl Server {
     /// A stored object in the form that its strategy works on, with its version.
     pub(crate) async fn load(&self, resource: &Resource, stored: &Stored, version: Revision) -> Outcome<Value> {
-        let mut object = stored.value(version);
         if needs_converter(resource, stored) {
-            object = self.convert(resource, vec![object], &resource.api_version()).await?.pop().unwrap_or_default();
+            let mut object = self.convert_stored(resource, stored).await?;
+            if version != 0 {
+                object.metadata_mut().insert("resourceVersion", version.to_string());
+            }
+            return Ok(object);
         }
+        let mut object = stored.value(version);
         if !is_current(resource, stored) {
             resource.strategy.load(&mut object);
         } else if resource.is_custom() {
@@ -60,26 +72,67 @@ impl Server {
         Ok(object)
     }
 
+    /// A stored object of another version, by way of the definition's webhook.
+    async fn convert_stored(&self, resource: &Resource, stored: &Stored) -> Outcome<Value> {
+        let mut object = stored.value(0);
+        resource.strategy.restore(&mut object);
+        let mut object = self.convert(resource, object, &resource.api_version()).await?;
+        resource.strategy.coerce(&mut object);
+        Ok(object)
+    }
+
+    /// Entries of a collection as clients of the resource's version see them: what a webhook has to convert is
+    /// converted, everything else is left alone.
+    pub(crate) async fn converted(&self, resource: &Arc<Resource>, entries: Vec<Entry>) -> Outcome<Vec<Entry>> {
+        if !resource.definition.as_ref().is_some_and(|d| d.converts) {
+            return Ok(entries);
+        }
+        let converted = entries.into_iter().map(|mut entry| async move {
+            entry.value = self.converted_value(resource, &entry.key, entry.mod_revision, entry.value).await?;
+            Ok(entry)
+        });
+        stream::iter(converted).buffered(CONVERSIONS).try_collect().await
+    }
+
+    /// The stored form that an object of a revision has in the resource's version. A webhook is asked once for it.
+    pub(crate) async fn converted_value(
+        &self,
+        resource: &Arc<Resource>,
+        key: &str,
+        revision: Revision,
+        value: Bytes,
+    ) -> Outcome<Bytes> {
+        let Some(stored) = Stored::read(value.clone()).filter(|s| needs_converter(resource, s)) else {
+            return Ok(value);
+        };
+        let place = (resource.serial, revision, key.to_owned());
+        if let Some(held) = self.conversions.get(&place) {
+            return Ok(held);
+        }
+        let object = self.convert_stored(resource, &stored).await?;
+        let converted = Stored::new(&object, resource.strategy.fingerprint()).raw().clone();
+        self.conversions.keep(place, converted.clone());
+        Ok(converted)
+    }
+
     /// An object that was worked on, in its stored form.
     pub(crate) async fn save(&self, resource: &Resource, object: &Value) -> Outcome<Stored> {
         let mut object = object.clone();
         let definition = resource.definition.as_ref();
         if definition.is_some_and(|d| d.converts) && resource.storage.version != resource.version {
             let wanted = crate::catalogue::api_version(&resource.group, &resource.storage.version);
-            object = self.convert(resource, vec![object], &wanted).await?.pop().unwrap_or_default();
+            object.remove_at(&["metadata", "resourceVersion"]);
+            object = self.convert(resource, object, &wanted).await?;
         }
-        resource.strategy.save(&mut object);
-        Ok(Stored::new(&object, resource.strategy.stored_fingerprint()))
+        let fingerprint = resource.strategy.save(&mut object);
+        Ok(Stored::new(&object, fingerprint))
     }
 
-    /// Asks the definition's webhook to convert objects.
-    pub(crate) async fn convert(&self, resource: &Resource, objects: Vec<Value>, wanted: &str) -> Outcome<Vec<Value>> {
-        let Some(definition) = &resource.definition else { return Ok(objects) };
-        self.options
-            .converter
-            .convert(&definition.object, objects, wanted)
-            .await
-            .map_err(|why| Status::internal(why).into())
+    /// Asks the definition's webhook to convert an object.
+    pub(crate) async fn convert(&self, resource: &Resource, object: Value, wanted: &str) -> Outcome<Value> {
+        let Some(definition) = &resource.definition else { return Ok(object) };
+        let converted = self.options.converter.convert(&definition.object, object, wanted).await;
+        converted.map_err(|why| Status::unknown(why).into())
     }
 }
 

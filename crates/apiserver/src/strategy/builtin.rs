@@ -50,9 +50,7 @@ impl Strategy for Builtin {
 
     fn load(&self, _object: &mut Value) {}
 
-    fn save(&self, _object: &mut Value) {}
-
-    fn stored_fingerprint(&self) -> u64 {
+    fn save(&self, _object: &mut Value) -> u64 {
         FINGERPRINT
     }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub struct Custom {
     version: Arc<Version>,
     storage: Arc<Version>,
+    versions: Vec<Arc<Version>>,
     fingerprint: u64,
     stored_fingerprint: u64,
     api_version: String,
@@ -42,6 +43,7 @@ impl Custom {
             scale: scale(described),
             version,
             storage,
+            versions: versions.to_vec(),
             ownership,
         })
     }
@@ -55,17 +57,34 @@ impl Strategy for Custom {
     fn present(&self, _object: &mut Value) {}
 
     fn load(&self, object: &mut Value) {
+        self.restore(object);
+        if object.str_at(&["apiVersion"]) != Some(&self.api_version) {
+            self.coerce(object);
+        }
+    }
+
+    fn restore(&self, object: &mut Value) {
+        let version = object.str_at(&["apiVersion"]).unwrap_or_default().rsplit('/').next().unwrap_or_default();
+        // What is stored in a version that is gone is taken for one of this version.
+        let version = self.versions.iter().find(|v| v.version == version).unwrap_or(&self.version);
+        version.restore(object);
+    }
+
+    fn coerce(&self, object: &mut Value) {
         object.set_at(&["apiVersion"], Value::from(self.api_version.as_str()));
-        self.version.restore(object);
+        self.version.coerce(object);
     }
 
-    fn save(&self, object: &mut Value) {
+    fn save(&self, object: &mut Value) -> u64 {
         object.set_at(&["apiVersion"], Value::from(self.stored_api_version.as_str()));
-        self.storage.restore(object);
-    }
-
-    fn stored_fingerprint(&self) -> u64 {
-        self.stored_fingerprint
+        self.storage.coerce(object);
+        if self.api_version == self.stored_api_version {
+            return self.stored_fingerprint;
+        }
+        // Another version has other defaults, and what is stored has none that its writer did not see.
+        let mut restored = object.clone();
+        self.storage.restore(&mut restored);
+        if restored == *object { self.stored_fingerprint } else { 0 }
     }
 
     fn fingerprint(&self) -> u64 {

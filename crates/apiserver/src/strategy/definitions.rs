@@ -33,10 +33,8 @@ impl Strategy for Definitions {
 
     fn load(&self, _object: &mut Value) {}
 
-    fn save(&self, _object: &mut Value) {}
-
-    fn stored_fingerprint(&self) -> u64 {
-        self.base.stored_fingerprint()
+    fn save(&self, object: &mut Value) -> u64 {
+        self.base.save(object)
     }
 
     fn fingerprint(&self) -> u64 {

@@ -93,11 +93,20 @@ pub trait Strategy: Send + Sync + 'static {
     /// From the stored form (of any version, conversion webhooks apart) to the one that is worked on.
     fn load(&self, object: &mut Value);
 
-    /// From the form that is worked on to the stored one.
-    fn save(&self, object: &mut Value);
+    /// Brings a stored object into the present shape of the version that it is stored in: the first half of
+    /// [`Strategy::load`], before a conversion webhook is asked.
+    fn restore(&self, object: &mut Value) {
+        let _ = object;
+    }
 
-    /// Names the schema that [`Strategy::save`] brings objects into.
-    fn stored_fingerprint(&self) -> u64;
+    /// Takes what this version does not know from an object that a conversion webhook made: the second half of
+    /// [`Strategy::load`].
+    fn coerce(&self, object: &mut Value) {
+        let _ = object;
+    }
+
+    /// From the form that is worked on to the stored one. Gives the fingerprint of the schema whose shape that has.
+    fn save(&self, object: &mut Value) -> u64;
 
     /// Names the schema of this version. What is stored under the same one is served as it is stored, `apiVersion`
     /// apart.

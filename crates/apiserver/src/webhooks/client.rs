@@ -201,13 +201,7 @@ impl Call<'_> {
         Err(Fault::Request(format!("stopped after {REDIRECTS} redirects")))
     }
 
-    async fn exchange(
-        &self,
-        config: &ClientConfig,
-        uri: &Uri,
-        method: &Method,
-        body: Bytes,
-    ) -> Result<Answer, Fault> {
+    async fn exchange(&self, config: &ClientConfig, uri: &Uri, method: &Method, body: Bytes) -> Result<Answer, Fault> {
         let (host, port) = (uri.host().unwrap_or_default().to_owned(), uri.port_u16().unwrap_or(443));
         let peer = match &config.target {
             Target::Service { namespace, name, port: own, .. }
@@ -316,9 +310,13 @@ fn refusal(answer: &Answer, content_type: &str) -> String {
         405 => "the server does not allow this method on the requested resource",
         422 => "the server rejected our request due to an error in our request",
         503 => "the server is currently unable to handle the request",
-        504 => "the server was unable to return a response in the time allotted, but may still be processing the request",
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be processing the request"
+        }
         429 => "the server has received too many requests and has asked us to try again later",
-        500.. => return format!("an error on the server ({}) has prevented the request from succeeding", go::quote(&said)),
+        500.. => {
+            return format!("an error on the server ({}) has prevented the request from succeeding", go::quote(&said));
+        }
         code => return format!("the server responded with the status code {code} but did not return more information"),
     };
     text.to_owned()
@@ -346,9 +344,12 @@ mod tests {
     #[test]
     fn redirects_lead_where_they_say() {
         let base: Uri = "https://h:1/a/b?timeout=5s".parse().unwrap();
-        for (location, expected) in
-            [("/x", "https://h:1/x"), ("c", "https://h:1/a/c"), ("https://o/y", "https://o/y"), ("//p/z", "https://p/z")]
-        {
+        for (location, expected) in [
+            ("/x", "https://h:1/x"),
+            ("c", "https://h:1/a/c"),
+            ("https://o/y", "https://o/y"),
+            ("//p/z", "https://p/z"),
+        ] {
             assert_eq!(join(&base, location).unwrap().to_string(), expected);
         }
     }
@@ -362,7 +363,12 @@ mod tests {
         };
         for (code, content_type, body, expected) in [
             (404, "", "x", "the server could not find the requested resource"),
-            (500, "application/json", "x", "an error on the server (\"unknown\") has prevented the request from succeeding"),
+            (
+                500,
+                "application/json",
+                "x",
+                "an error on the server (\"unknown\") has prevented the request from succeeding",
+            ),
             (500, "text/plain", " x ", "an error on the server (\"x\") has prevented the request from succeeding"),
             (403, "application/json", "x", "unknown"),
             (418, "", "x", "the server responded with the status code 418 but did not return more information"),

@@ -50,9 +50,8 @@ impl Resolver {
         let page = self.store.list(&Range::prefix(format!("{SLICES}{namespace}/")), ListOptions::default()).await;
         let slices = page.map_err(|e| e.to_string())?.entries;
         let slices = slices.iter().filter_map(|entry| Stored::read(entry.value.clone()));
-        let of_service = |slice: &Stored| {
-            slice.labels().is_some_and(|l| l.get(SERVICE_NAME).and_then(Value::as_str) == Some(name))
-        };
+        let of_service =
+            |slice: &Stored| slice.labels().is_some_and(|l| l.get(SERVICE_NAME).and_then(Value::as_str) == Some(name));
         let address = slices.filter(of_service).find_map(|slice| of_slice(&slice.value(0), port_name));
         address.ok_or_else(|| format!("no endpoints available for service {quoted}"))
     }

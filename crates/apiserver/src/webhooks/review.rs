@@ -73,7 +73,8 @@ const ADMISSION_RESPONSE: &[Field] = &[
 ];
 const CONVERSION_RESPONSE: &[Field] =
     &[("uid", Type::Text), ("convertedObjects", Type::Raws), ("result", Type::Struct("Status", STATUS))];
-const ADMISSION: &[Field] = &[("request", Type::Raw), ("response", Type::Struct("AdmissionResponse", ADMISSION_RESPONSE))];
+const ADMISSION: &[Field] =
+    &[("request", Type::Raw), ("response", Type::Struct("AdmissionResponse", ADMISSION_RESPONSE))];
 const CONVERSION: &[Field] =
     &[("request", Type::Raw), ("response", Type::Struct("ConversionResponse", CONVERSION_RESPONSE))];
 
@@ -139,7 +140,10 @@ pub(crate) fn decode(body: &[u8], review: &'static Review) -> Result<Value, Stri
         // Kinds of no group are known in all versions.
         if !OF_NO_GROUP.contains(&kind) && !review.knows(group, version, kind) {
             let (kind, api_version) = (go::quote(kind), go::quote(&crate::catalogue::api_version(group, version)));
-            return Err(format!("no kind {kind} is registered for version {api_version} in scheme {}", go::quote(SCHEME)));
+            return Err(format!(
+                "no kind {kind} is registered for version {api_version} in scheme {}",
+                go::quote(SCHEME)
+            ));
         }
         let version = if OF_NO_GROUP.contains(&kind) { "v1" } else { version };
         let wanted = format!("{}.{}", review.version, review.kind);
@@ -164,7 +168,8 @@ fn type_of(value: &Value) -> Result<(String, String), String> {
         if value.is_null() {
             return Ok(Default::default());
         }
-        const TYPE: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+        const TYPE: &str =
+            r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
         return Err(failed(format!("{} into Go value of type {TYPE}", json_kind(value))));
     };
     let text = |key: &str| match members.get(key) {
@@ -213,8 +218,8 @@ impl Decoder {
     }
 
     fn field(&mut self, structure: &str, ty: &'static Type, value: &mut Value) -> Result<(), String> {
+        let path = self.path.join(".");
         let wrong = |value: &Value, ty: &str| {
-            let path = self.path.join(".");
             let kind = match value {
                 Value::Float(_) if ty.starts_with("int") => format!("number {}", json::to_string(value)),
                 other => json_kind(other).to_owned(),

@@ -79,7 +79,9 @@ fn certificate(why: &CertificateError, host: &str) -> String {
             instant(*not_before)
         ),
         CertificateError::NotValidForNameContext { presented, .. } => wrong_name(presented, host),
-        CertificateError::NotValidForName => format!("certificate is not valid for any names, but wanted to match {host}"),
+        CertificateError::NotValidForName => {
+            format!("certificate is not valid for any names, but wanted to match {host}")
+        }
         CertificateError::BadSignature => "certificate signed by unknown authority".to_owned(),
         other => format!("{other:?}"),
     }
@@ -132,7 +134,11 @@ mod tests {
         for (presented, host, expected) in [
             (&presented[..], "a.b.svc", "certificate is valid for localhost, not a.b.svc"),
             (&presented[..], "10.0.0.1", "certificate is valid for 127.0.0.1, not 10.0.0.1"),
-            (&presented[..1], "10.0.0.1", "cannot validate certificate for 10.0.0.1 because it doesn't contain any IP SANs"),
+            (
+                &presented[..1],
+                "10.0.0.1",
+                "cannot validate certificate for 10.0.0.1 because it doesn't contain any IP SANs",
+            ),
             (&presented[1..], "a.b", "certificate is not valid for any names, but wanted to match a.b"),
         ] {
             assert_eq!(wrong_name(presented, host), expected);
