@@ -9,6 +9,7 @@ use crate::request::options::{self, FieldValidation, WriteOptions};
 use crate::strategy::Part;
 use object::field::{FieldError, Path};
 use object::{Status, Value, go, json, yaml};
+use patch::json_patch::JsonPatch;
 
 /// How often a patch without a version is tried again (upstream's `maxRetryWhenPatchConflicts`).
 const TRIES: usize = 5;
@@ -90,18 +91,38 @@ pub(crate) fn patched(
         FieldValidation::Ignore => Vec::new(),
         _ => repeated(text),
     };
-    let result = match ty {
-        Type::Json => patch::json_patch(text, object),
+    let value = match ty {
+        Type::Json => json_patched(text, object)?,
         Type::Strategic => return strategic(request, text, object, issues),
-        _ => patch::merge(text, object),
+        _ => merged(text, object)?,
     };
-    let value = result.map_err(failure)?;
     Ok(Patched { value, shown: None, issues })
+}
+
+/// How many operations a JSON patch may have.
+const MAX_OPERATIONS: usize = 10_000;
+
+fn json_patched(text: &[u8], object: Value) -> Outcome<Value> {
+    let malformed = |why: String| Failure::from(Status::bad_request(format!("error decoding patch: {why}")));
+    let patch = json::parse(text).map_err(|e| malformed(e.to_string()))?;
+    let patch = JsonPatch::read(patch).map_err(malformed)?;
+    if patch.len() > MAX_OPERATIONS {
+        let count = patch.len();
+        let why = format!("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}");
+        return Err(Status::too_large(why).into());
+    }
+    patch.apply(object).map_err(|_| unfit())
+}
+
+fn merged(text: &[u8], object: Value) -> Outcome<Value> {
+    let malformed = |e: json::Error| Failure::from(Status::bad_request(format!("error decoding patch: {e}")));
+    let patch = json::parse(text).map_err(malformed)?;
+    patch::merge::apply_document(object, patch).map_err(|why| Status::bad_request(why).into())
 }
 
 fn strategic(request: &Request<'_>, text: &[u8], object: Value, issues: Vec<String>) -> Outcome<Patched> {
     let _ = request;
-    let value = patch::merge(text, object).map_err(failure)?;
+    let value = merged(text, object)?;
     let shown = json::parse(text).map(|p| go::plain(&p)).unwrap_or_default();
     Ok(Patched { value, shown: Some(shown), issues })
 }
@@ -112,14 +133,10 @@ fn repeated(text: &[u8]) -> Vec<String> {
     repeated.iter().map(|path| format!("json: duplicate field {}", go::quote(path))).collect()
 }
 
-pub(crate) fn failure(error: patch::Error) -> Failure {
-    match error {
-        patch::Error::Malformed(text) => Status::bad_request(text).into(),
-        patch::Error::TooLarge(text) => Status::too_large(text).into(),
-        error @ patch::Error::Unfit => {
-            Status { details: Some(Default::default()), ..Status::new(422, "Invalid", error.to_string()) }.into()
-        }
-    }
+/// A patch that does not fit the object. Upstream tells no more than that.
+pub(crate) fn unfit() -> Failure {
+    let why = "the server rejected our request due to an error in our request";
+    Status { details: Some(Default::default()), ..Status::new(422, "Invalid", why) }.into()
 }
 
 /// Reads a patched document as an object of the kind.

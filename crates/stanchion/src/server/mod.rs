@@ -6,6 +6,8 @@ mod pki;
 
 use apiserver::auth::{Authenticator, StaticTokens};
 use apiserver::authorize::{AlwaysAllow, Authorizer};
+use apiserver::webhooks::WebhookClient;
+use apiserver::webhooks::conversion::WebhookConverter;
 use apiserver::http::{Listener, TlsFiles, server_config};
 use clap::{Args as ClapArgs, ValueEnum};
 use std::net::SocketAddr;
@@ -115,7 +117,13 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let authorizer: Arc<dyn Authorizer> = match args.authorization_mode {
         AuthorizationMode::AlwaysAllow => Arc::new(AlwaysAllow),
     };
-    let options = apiserver::Options { authorizer, advertised: address.to_string(), ..apiserver::Options::default() };
+    let webhooks = Arc::new(WebhookClient::new(store.clone()));
+    let options = apiserver::Options {
+        authorizer,
+        converter: Arc::new(WebhookConverter::new(webhooks)),
+        advertised: address.to_string(),
+        ..apiserver::Options::default()
+    };
     let server = apiserver::Server::new(store.clone(), options).await?;
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(listener.serve(server.clone(), stopped));
