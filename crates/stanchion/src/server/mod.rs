@@ -6,9 +6,9 @@ mod pki;
 
 use apiserver::auth::{Authenticator, StaticTokens};
 use apiserver::authorize::{AlwaysAllow, Authorizer};
+use apiserver::http::{Listener, TlsFiles, server_config};
 use apiserver::webhooks::WebhookClient;
 use apiserver::webhooks::conversion::WebhookConverter;
-use apiserver::http::{Listener, TlsFiles, server_config};
 use clap::{Args as ClapArgs, ValueEnum};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
