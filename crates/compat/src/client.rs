@@ -7,8 +7,12 @@ use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+
+/// How long an answer may take, a watch's end included.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where a server is and how it is spoken to.
 #[derive(Clone)]
@@ -57,11 +61,21 @@ impl Client {
 
     /// Sends a request and reads the whole answer. A connection that was closed meanwhile is made anew once.
     pub async fn send(&mut self, request: &Request) -> Result<Response, String> {
-        match self.attempt(request).await {
+        match self.attempt_in_time(request).await {
             Ok(response) => Ok(response),
             Err(_) => {
                 self.sender = None;
-                self.attempt(request).await
+                self.attempt_in_time(request).await
+            }
+        }
+    }
+
+    async fn attempt_in_time(&mut self, request: &Request) -> Result<Response, String> {
+        match tokio::time::timeout(PATIENCE, self.attempt(request)).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                self.sender = None;
+                Err(format!("no answer to {} {} within {PATIENCE:?}", request.method, request.path))
             }
         }
     }
