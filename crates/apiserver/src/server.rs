@@ -8,6 +8,7 @@ use crate::catalogue::{Catalogue, Group};
 use crate::controllers::{definitions, namespaces};
 use crate::conversion::{Converter, NoConverter};
 use crate::handlers;
+use crate::metrics::Metrics;
 use crate::registry::{Conversions, Frames};
 use crate::request::{Query, RequestInfo};
 use arc_swap::ArcSwap;
@@ -18,6 +19,7 @@ use object::status::Qualified;
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 use store::Store;
 use tokio::sync::watch;
 
@@ -77,6 +79,7 @@ pub struct Server {
     pub(crate) terminating: Mutex<HashSet<String>>,
     pub(crate) frames: Frames,
     pub(crate) conversions: Conversions,
+    pub(crate) metrics: Metrics,
     catalogue: ArcSwap<Catalogue>,
     stop: watch::Sender<bool>,
 }
@@ -93,6 +96,7 @@ impl Server {
             terminating: Mutex::default(),
             frames: Frames::default(),
             conversions: Conversions::default(),
+            metrics: Metrics::default(),
             catalogue: ArcSwap::from_pointee(crate::builtin::catalogue()),
             stop: watch::channel(false).0,
         });
@@ -107,6 +111,7 @@ impl Server {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         let info = RequestInfo::new(&parts.method, parts.uri.path(), &query);
+        let (began, _in_flight) = (Instant::now(), self.metrics.begin(&info));
         let (result, warnings) = match self.authorize(&info, &user).await {
             Err(failure) => (Err(failure), Warnings::default()),
             Ok(()) if info.is_resource => handlers::answer(self, &parts, body, &query, &info, &user).await,
@@ -117,6 +122,7 @@ impl Server {
             Err(failure) => handlers::refuse(failure, &parts, &query),
         };
         warnings.write_to(&mut response);
+        self.metrics.answered(&info, response.status().as_u16(), began.elapsed());
         response
     }
 

@@ -5,6 +5,7 @@ use super::present::{self, Shown};
 use crate::Server;
 use crate::answer::{self, Body, Outcome, Response};
 use crate::catalogue::Resource;
+use crate::metrics::InFlight;
 use crate::registry::{self, FrameKey, Selection, Stored};
 use crate::request::options::{ListOptions, parse_version};
 use crate::request::{Form, Shape};
@@ -98,6 +99,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
         }),
         columns_sent: false,
         last: None,
+        _counted: request.server.metrics.watch(),
     };
     match watch {
         Ok(watch) => state.watch = Some(watch),
@@ -121,6 +123,8 @@ fn default_timeout() -> Duration {
 
 /// A running watch.
 struct Watching {
+    /// Counts it as open.
+    _counted: InFlight,
     server: Arc<Server>,
     resource: Arc<Resource>,
     form: Form,
