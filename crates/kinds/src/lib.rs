@@ -23,6 +23,7 @@
 pub mod admission;
 mod catalogue;
 mod check;
+mod columns;
 mod decode;
 pub mod definitions;
 mod go_time;

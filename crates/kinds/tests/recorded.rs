@@ -343,3 +343,33 @@ fn recorded_cases_come_out_as_recorded() {
         assert!(passing.is_empty(), "these cases pass now, take them off the list: {passing:?}");
     }
 }
+
+#[test]
+fn columns_are_those_of_a_real_server() {
+    let path = format!("{}/../../compat/golden/generic-api.json", env!("CARGO_MANIFEST_DIR"));
+    let document = json::parse(&std::fs::read(path).unwrap()).unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    let cases = document.get("cases").and_then(Value::as_array).unwrap();
+    for step in cases.iter().flat_map(|c| c.get("steps").and_then(Value::as_array).unwrap()) {
+        let Some(target) = step.str_at(&["send"]).and_then(|s| target(s.split_once(' ')?.1)) else { continue };
+        let Some(columns) = step.at(&["expect", "body", "columnDefinitions"]).and_then(Value::as_array) else {
+            continue;
+        };
+        let ours: Vec<Value> = target
+            .resource
+            .columns
+            .iter()
+            .zip(target.resource.column_descriptions())
+            .map(|(c, description)| {
+                object::map! {
+                    "name" => c.name, "type" => c.ty, "format" => c.format, "priority" => i64::from(c.priority),
+                    "description" => description.as_ref(),
+                }
+                .into()
+            })
+            .collect();
+        assert_eq!(ours, columns, "{}", target.resource.plural);
+        seen.insert(target.resource.plural);
+    }
+    assert!(seen.len() >= 30, "{seen:?}");
+}

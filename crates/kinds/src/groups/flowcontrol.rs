@@ -121,12 +121,10 @@ fn default_level(object: &mut Value) {
             if let Some(limited) = object_mut(spec, &["limited"]) {
                 default_to(limited, "nominalConcurrencyShares", 30);
                 default_to(limited, "lendablePercent", 0);
-                if let Some(response) = object_mut(limited, &["limitResponse"]) {
-                    if let Some(queuing) = object_mut(response, &["queuing"]) {
-                        for (key, value) in [("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)] {
-                            if queuing.int(key) == 0 {
-                                queuing.set_at(&[key], Value::Int(value));
-                            }
+                if let Some(queuing) = object_mut(limited, &["limitResponse", "queuing"]) {
+                    for (key, value) in [("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)] {
+                        if queuing.int(key) == 0 {
+                            queuing.set_at(&[key], Value::Int(value));
                         }
                     }
                 }
