@@ -30,6 +30,7 @@ mod go_time;
 mod gostruct;
 mod groups;
 mod net;
+mod patch_schema;
 mod pod;
 pub mod quantity;
 mod read;
@@ -40,6 +41,7 @@ pub mod table;
 pub use catalogue::{TOKEN_REQUEST, find, find_kind, group_versions, groups, in_group, resources};
 pub use decode::{Decoded, decode, finish};
 pub use definitions::{Definition, definitions};
+pub use patch_schema::PatchSchema;
 pub use resource::{
     ALL_VERBS, CHANGE_VERBS, Column, Context, Conversion, Generation, Parts, Propagation, Resource, SelectableField,
     Storage, Strategy, Subresource, User, Version,

@@ -49,6 +49,8 @@ pub struct Version {
     pub definition: &'static str,
     /// Fills in defaults, after decoding and before conversion.
     pub default: fn(&mut Value),
+    /// The warning for each request to this version; empty where it is not deprecated.
+    pub deprecation: &'static str,
     /// Conversion to and from the version that is stored; nothing where this is the one.
     pub convert: Option<Conversion>,
 }
@@ -192,6 +194,8 @@ pub struct Strategy {
     pub validate_update: fn(&Value, &Value) -> Vec<FieldError>,
     /// Checks an update through `/status`: new and old object.
     pub validate_status: fn(&Value, &Value) -> Vec<FieldError>,
+    /// The warning for a deletion that leaves the propagation to the default; empty where there is none.
+    pub delete_warning: &'static str,
     /// Warnings for a create (no old object) or an update.
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
 }
@@ -216,6 +220,7 @@ impl Strategy {
         propagation: Propagation::Background,
         graceful: false,
         returns_deleted: false,
+        delete_warning: "",
         prepare_create: |_, _| {},
         prepare_update: |_, _, _| {},
         prepare_status: |_, _, _| {},
@@ -233,12 +238,17 @@ impl Strategy {
 impl Version {
     /// A version that is stored as it is, without defaults.
     pub const fn stored(name: &'static str, definition: &'static str) -> Self {
-        Version { name, definition, default: |_| {}, convert: None }
+        Version { name, definition, default: |_| {}, deprecation: "", convert: None }
     }
 
     /// This version with a function that fills in defaults.
     pub const fn with_default(self, default: fn(&mut Value)) -> Self {
         Version { default, ..self }
+    }
+
+    /// This version with a warning for whoever uses it.
+    pub const fn deprecated(self, deprecation: &'static str) -> Self {
+        Version { deprecation, ..self }
     }
 
     /// The definition.

@@ -1,6 +1,6 @@
 //! The resources of the group `events.k8s.io`.
 
-use super::core::{EVENT_COLUMNS, EVENT_FIELDS, event_cells, validate_event};
+use super::core::{EVENT_COLUMNS, event_cells, event_source, validate_event};
 use crate::check::{self, Errors};
 use crate::read::Read;
 use crate::resource::{Conversion, Resource, SelectableField, Storage, Strategy, Version};
@@ -31,8 +31,29 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
     )
 }];
 
-/// The group's own names for some fields.
-const FIELDS: &[SelectableField] = EVENT_FIELDS;
+macro_rules! regarding {
+    ($field:literal) => {
+        SelectableField {
+            name: concat!("regarding.", $field),
+            value: |object| object.sub("involvedObject").text($field).to_owned(),
+        }
+    };
+}
+
+/// The group has its own names for some fields.
+const FIELDS: &[SelectableField] = &[
+    regarding!("kind"),
+    regarding!("namespace"),
+    regarding!("name"),
+    regarding!("uid"),
+    regarding!("apiVersion"),
+    regarding!("resourceVersion"),
+    regarding!("fieldPath"),
+    SelectableField { name: "reason", value: |object| object.text("reason").to_owned() },
+    SelectableField { name: "reportingController", value: |object| object.text("reportingComponent").to_owned() },
+    SelectableField { name: "source", value: event_source },
+    SelectableField { name: "type", value: |object| object.text("type").to_owned() },
+];
 
 /// Fields by their name here and in the core group.
 const RENAMED: [(&str, &str); 6] = [
@@ -100,7 +121,9 @@ fn validate(object: &Value) -> Errors {
 
 fn validate_update(new: &Value, old: &Value) -> Errors {
     let mut out = validate_event(new, "reportingController");
-    if let Some(count) = new.sub("series").opt_int("count") {
+    if new.sub("series") != old.sub("series")
+        && let Some(count) = new.sub("series").opt_int("count")
+    {
         let series = Path::ROOT.child("series");
         if count < 2 {
             out.push(FieldError::invalid(&series.child("count"), "", "should be at least 2"));
@@ -109,22 +132,26 @@ fn validate_update(new: &Value, old: &Value) -> Errors {
             out.push(FieldError::required(&series.child("lastObservedTime"), ""));
         }
     }
-    for (stored, here) in [
-        ("involvedObject", "regarding"),
-        ("reason", "reason"),
-        ("message", "note"),
-        ("type", "type"),
-        ("firstTimestamp", "deprecatedFirstTimestamp"),
-        ("lastTimestamp", "deprecatedLastTimestamp"),
-        ("count", "deprecatedCount"),
-        ("related", "related"),
-        ("action", "action"),
-        ("reportingComponent", "reportingController"),
-        ("reportingInstance", "reportingInstance"),
-        ("eventTime", "eventTime"),
+    // Upstream looks at the reason twice, and names the fields as the core group does.
+    for key in [
+        "involvedObject",
+        "reason",
+        "message",
+        "source",
+        "firstTimestamp",
+        "lastTimestamp",
+        "count",
+        "reason",
+        "type",
+        "eventTime",
+        "action",
+        "related",
+        "reportingComponent",
+        "reportingInstance",
     ] {
-        if new.sub(stored) != old.sub(stored) {
-            out.push(FieldError::invalid(&Path::ROOT.child(here), new.sub(stored), check::IMMUTABLE));
+        if new.sub(key) != old.sub(key) {
+            let name = if key == "reportingComponent" { "reportingController" } else { key };
+            out.push(FieldError::invalid(&Path::ROOT.child(name), new.sub(key), check::IMMUTABLE));
         }
     }
     out

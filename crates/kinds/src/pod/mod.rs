@@ -8,9 +8,11 @@ pub(crate) mod resources;
 mod security;
 mod spec;
 mod volumes;
+mod warnings;
 
 pub(crate) use affinity::{node_selector, tolerations};
 pub(crate) use defaults::{default_claim_spec, default_legacy_sources, default_pod, default_template};
 pub(crate) use qos::qos_class;
 pub(crate) use spec::{validate_pod, validate_template};
 pub(crate) use volumes::{csi_driver_name, one_source};
+pub(crate) use warnings::{spec_warnings, template_warnings, workload_warnings};

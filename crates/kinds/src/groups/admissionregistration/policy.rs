@@ -6,8 +6,8 @@ use crate::read::{Read, default_to, object_mut};
 use crate::resource::{Column, Context, Generation, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
-use object::field::{FieldError, Path};
-use object::{Map, Value, names};
+use object::field::{FieldError, Path, Shown};
+use object::{Map, Value, go, names};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
@@ -156,7 +156,14 @@ fn validate(object: &Value) -> Errors {
     }
     let list = path.child("auditAnnotations");
     if annotations.len() > 20 {
-        let shown = object::field::Shown::raw(annotations.len().to_string());
+        let shown: Vec<String> = annotations
+            .iter()
+            .map(|a| {
+                let (key, expression) = (go::quote(a.text("key")), go::quote(a.text("valueExpression")));
+                format!("admissionregistration.AuditAnnotation{{Key:{key}, ValueExpression:{expression}}}")
+            })
+            .collect();
+        let shown = Shown::raw(format!("[]admissionregistration.AuditAnnotation{{{}}}", shown.join(", ")));
         out.push(FieldError::invalid(&list, shown, "must not have more than 20 auditAnnotations"));
     }
     let mut seen: Vec<&str> = Vec::new();
@@ -213,7 +220,6 @@ fn param_kind(kind: &Value, path: &Path<'_>, out: &mut Errors) {
 }
 
 fn variables(list: &[Value], path: &Path<'_>, out: &mut Errors) {
-    let mut seen: Vec<&str> = Vec::new();
     for (i, variable) in list.iter().enumerate() {
         let at = path.index(i);
         let name = variable.text("name");
@@ -225,11 +231,7 @@ fn variables(list: &[Value], path: &Path<'_>, out: &mut Errors) {
             if !first || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
                 out.push(FieldError::invalid(&name_path, name, "name is not a valid CEL identifier"));
             }
-            if seen.contains(&name) {
-                out.push(FieldError::duplicate(&name_path, name));
-            }
         }
-        seen.push(name);
         if variable.text("expression").trim().is_empty() {
             out.push(FieldError::required(&at.child("expression"), "expression is not specified"));
         }
@@ -252,9 +254,6 @@ fn validation(value: &Value, path: &Path<'_>, out: &mut Errors) {
         out.push(FieldError::invalid(&at, message, "message must be non-empty if specified"));
     } else if trimmed.contains('\n') {
         out.push(FieldError::invalid(&at, message, "message must not contain line breaks"));
-    } else if trimmed.is_empty() && value.text("expression").trim().contains('\n') {
-        let why = "message must be specified if expression contains line breaks";
-        out.push(FieldError::required(&at, why));
     }
     if value.has("reason") {
         check::one_of(value, "reason", &["Forbidden", "Invalid", "RequestEntityTooLarge"], path, out);
@@ -282,6 +281,9 @@ fn validate_binding(object: &Value) -> Errors {
                 out.push(FieldError::forbidden(&at.child("selector"), "name and selector are mutually exclusive"));
             }
             _ => {}
+        }
+        if reference.has("selector") {
+            check::label_selector(reference.sub("selector"), &at.child("selector"), &mut out);
         }
         if !reference.text("name").is_empty() {
             check::name(names::path_segment, reference.text("name"), &at.child("name"), &mut out);

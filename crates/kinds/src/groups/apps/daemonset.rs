@@ -32,7 +32,15 @@ pub(super) const DAEMONSETS: Resource = Resource {
         Column::wide("Selector", "string"),
     ],
     cells,
-    strategy: Strategy { prepare_create, prepare_update, validate, validate_update, validate_status, ..STRATEGY },
+    strategy: Strategy {
+        prepare_create,
+        prepare_update,
+        validate,
+        validate_update,
+        validate_status,
+        warnings: pod::template_warnings,
+        ..STRATEGY
+    },
     ..Resource::new(
         "apps",
         "DaemonSet",

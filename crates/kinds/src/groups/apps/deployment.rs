@@ -31,6 +31,7 @@ pub(super) const DEPLOYMENTS: Resource = Resource {
         validate,
         validate_update,
         validate_status,
+        warnings: pod::workload_warnings,
         ..STRATEGY
     },
     ..Resource::new(

@@ -29,7 +29,7 @@ pub(super) const REPLICASETS: Resource = Resource {
         name: "status.replicas",
         value: |object| object.sub("status").int("replicas").to_string(),
     }],
-    strategy: Strategy { validate, validate_update, validate_status, ..STRATEGY },
+    strategy: Strategy { validate, validate_update, validate_status, warnings: pod::workload_warnings, ..STRATEGY },
     ..Resource::new(
         "apps",
         "ReplicaSet",

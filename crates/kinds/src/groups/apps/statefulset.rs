@@ -22,7 +22,7 @@ pub(super) const STATEFULSETS: Resource = Resource {
         Column::wide("Images", "string"),
     ],
     cells,
-    strategy: Strategy { validate, validate_update, validate_status, ..STRATEGY },
+    strategy: Strategy { validate, validate_update, validate_status, warnings: pod::template_warnings, ..STRATEGY },
     ..Resource::new(
         "apps",
         "StatefulSet",

@@ -37,6 +37,10 @@ pub(super) const JOBS: Resource = Resource {
         validate,
         validate_update,
         validate_status,
+        warnings: pod::workload_warnings,
+        delete_warning: "child pods are preserved by default when jobs are deleted; set \
+                         propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress \
+                         this warning",
         ..Strategy::WITH_STATUS
     },
     ..Resource::new("batch", "Job", "jobs", &[Version::stored("v1", "io.k8s.api.batch.v1.Job").with_default(default)])

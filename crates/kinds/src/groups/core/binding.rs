@@ -14,6 +14,7 @@ pub(super) const COMPONENT_STATUSES: Resource = Resource {
         "",
         "ComponentStatus",
         "componentstatuses",
-        &[Version::stored("v1", "io.k8s.api.core.v1.ComponentStatus")],
+        &[Version::stored("v1", "io.k8s.api.core.v1.ComponentStatus")
+            .deprecated("v1 ComponentStatus is deprecated in v1.19+")],
     )
 };

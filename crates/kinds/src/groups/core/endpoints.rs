@@ -18,13 +18,15 @@ pub(super) const ENDPOINTS: Resource = Resource {
         "",
         "Endpoints",
         "endpoints",
-        &[Version::stored("v1", "io.k8s.api.core.v1.Endpoints").with_default(|object| {
-            for subset in list_mut(object, "subsets") {
-                for port in list_mut(subset, "ports") {
-                    default_text(port, "protocol", "TCP");
+        &[Version::stored("v1", "io.k8s.api.core.v1.Endpoints")
+            .deprecated("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+            .with_default(|object| {
+                for subset in list_mut(object, "subsets") {
+                    for port in list_mut(subset, "ports") {
+                        default_text(port, "protocol", "TCP");
+                    }
                 }
-            }
-        })],
+            })],
     )
 };
 

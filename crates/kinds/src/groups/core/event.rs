@@ -46,7 +46,7 @@ macro_rules! involved {
     };
 }
 
-pub(crate) const EVENT_FIELDS: &[SelectableField] = &[
+const EVENT_FIELDS: &[SelectableField] = &[
     involved!("kind"),
     involved!("namespace"),
     involved!("name"),
@@ -60,7 +60,7 @@ pub(crate) const EVENT_FIELDS: &[SelectableField] = &[
     SelectableField { name: "type", value: |object| object.text("type").to_owned() },
 ];
 
-fn source(object: &Value) -> String {
+pub(crate) fn source(object: &Value) -> String {
     match object.sub("source").text("component") {
         "" => object.text("reportingComponent").to_owned(),
         component => component.to_owned(),

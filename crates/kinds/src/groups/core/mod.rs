@@ -14,7 +14,7 @@ mod service;
 mod serviceaccount;
 mod volume;
 
-pub(crate) use event::{EVENT_COLUMNS, EVENT_FIELDS, event_cells, validate as validate_event};
+pub(crate) use event::{EVENT_COLUMNS, event_cells, source as event_source, validate as validate_event};
 
 use crate::resource::Resource;
 

@@ -67,6 +67,7 @@ pub(super) const PODS: Resource = Resource {
         validate,
         validate_update,
         validate_status,
+        warnings: |object, _| pod::spec_warnings(object.sub("spec"), &Path::ROOT.child("spec")),
         ..Strategy::PLAIN
     },
     ..Resource::new("", "Pod", "pods", &[Version::stored("v1", "io.k8s.api.core.v1.Pod").with_default(default)])

@@ -2,12 +2,13 @@
 
 use crate::check::{self, Errors, quantity};
 use crate::pod::resources;
+use crate::quantity::Quantity;
 use crate::read::{Read, list_mut, object_mut};
 use crate::resource::{Column, Generation, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::Value;
-use object::field::{FieldError, Path};
+use object::field::{FieldError, Path, Shown};
 
 pub(super) const RESOURCE_QUOTAS: Resource = Resource {
     short_names: &["quota"],
@@ -230,23 +231,27 @@ fn validate_limits(object: &Value) -> Errors {
 fn one_limit(limit: &Value, name: &str, path: &Path<'_>, out: &mut Errors) {
     let value = |part: &str| limit.members(part).get(name).and_then(quantity);
     let (max, min) = (value("max"), value("min"));
-    let mut above = |part: &str,
-                     smaller: Option<crate::quantity::Quantity>,
-                     larger: Option<crate::quantity::Quantity>,
-                     shown: &str,
-                     what: &str| {
-        if let (Some(smaller), Some(larger)) = (smaller, larger)
-            && smaller > larger
-        {
-            let parent = path.child(part);
-            let why = format!("{what} value {smaller} is greater than {shown} value {larger}");
-            out.push(FieldError::invalid(&parent.key(name), smaller.to_string().as_str(), why));
-        }
-    };
-    above("min", min, max, "max", "min");
-    above("defaultRequest", min, value("defaultRequest"), "default request", "min");
-    above("defaultRequest", value("defaultRequest"), max, "max", "default request");
-    above("defaultRequest", value("defaultRequest"), value("default"), "default limit", "default request");
-    above("default", min, value("default"), "default", "min");
-    above("default", value("default"), max, "max", "default");
+    let mut above =
+        |part: &str, smaller: Option<Quantity>, larger: Option<Quantity>, texts: (&str, &str), own: bool| {
+            if let (Some(smaller), Some(larger)) = (smaller, larger)
+                && smaller > larger
+            {
+                let parent = path.child(part);
+                let why = format!("{} value {smaller} is greater than {} value {larger}", texts.0, texts.1);
+                let shown = if own { smaller } else { larger };
+                out.push(FieldError::invalid(&parent.key(name), Shown::raw(shown.go_syntax_with_text()), why));
+            }
+        };
+    let (request, default) = (value("defaultRequest"), value("default"));
+    above("min", min, max, ("min", "max"), true);
+    above("defaultRequest", min, request, ("min", "default request"), false);
+    above("defaultRequest", request, max, ("default request", "max"), true);
+    above("defaultRequest", request, default, ("default request", "default limit"), true);
+    above("default", min, default, ("min", "default"), true);
+    above("default", default, max, ("default", "max"), false);
+    if let Some(ratio) = value("maxLimitRequestRatio").filter(|r| r.milli_value() < 1000) {
+        let parent = path.child("maxLimitRequestRatio");
+        let why = format!("ratio {ratio} is less than 1");
+        out.push(FieldError::invalid(&parent.key(name), Shown::raw(ratio.go_syntax_with_text()), why));
+    }
 }

@@ -35,6 +35,7 @@ pub(super) const REPLICATION_CONTROLLERS: Resource = Resource {
         // Upstream runs the same checks twice, and reports what they find as often.
         validate_update: |new, _| [validate(new), validate(new)].concat(),
         validate_status,
+        warnings: pod::workload_warnings,
         ..Strategy::WITH_STATUS
     },
     ..Resource::new(

@@ -470,6 +470,7 @@ fn validate_status(new: &Value, _: &Value) -> Errors {
     let at = balancer.child("ingress");
     if !list.is_empty() && new.sub("spec").text("type") != "LoadBalancer" {
         out.push(FieldError::forbidden(&at, "may only be used when `spec.type` is 'LoadBalancer'"));
+        return out;
     }
     for (i, ingress) in list.iter().enumerate() {
         let here = at.index(i);

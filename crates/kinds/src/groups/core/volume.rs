@@ -347,17 +347,14 @@ fn claim_spec(spec: &Value, path: &Path<'_>, out: &mut Errors) {
         out.push(FieldError::forbidden(&at, "may not use ReadWriteOncePod with other access modes"));
     }
     let resources = path.child("resources");
-    let requests = spec.sub("resources").members("requests");
-    match requests.get("storage") {
-        None => {
-            let at = resources.key("storage");
-            out.push(FieldError::required(&at, ""));
-        }
+    let at = resources.key("storage");
+    match spec.sub("resources").members("requests").get("storage") {
+        None => out.push(FieldError::required(&at, "")),
         Some(value) => {
-            let at = resources.child("requests");
-            if let Some(quantity) = check::quantity(value).filter(|q| !q.sign().is_gt()) {
-                let shown = quantity.to_string();
-                out.push(FieldError::invalid(&at.key("storage"), shown.as_str(), "must be greater than zero"));
+            let before = out.len();
+            resources::amount("storage", value, &at, out);
+            if let Some(quantity) = check::quantity(value).filter(|q| !q.sign().is_gt() && out.len() == before) {
+                out.push(FieldError::invalid(&at, quantity.to_string().as_str(), "must be greater than zero"));
             }
         }
     }
@@ -392,24 +389,32 @@ fn validate_claim_update(new: &Value, old: &Value) -> Errors {
         }
         fixed
     };
-    let bound = before.text("volumeName").is_empty();
+    let unnamed = before.text("volumeName").is_empty();
+    let bound = new.sub("status").text("phase") == "Bound";
     let class_filled = !before.has("storageClassName") && spec.has("storageClassName");
-    let mut now = fixed(spec, bound);
+    let mut now = fixed(spec, unnamed);
+    let was = fixed(before, unnamed);
     if class_filled {
         now.remove("storageClassName");
     }
-    if now != fixed(before, bound) {
-        let why =
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+    let resized = !bound && spec.sub("resources") != before.sub("resources");
+    if now != was || resized {
+        let why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
+                   claims";
         out.push(FieldError::forbidden(&path, why));
     }
-    let request = |s: &Value| check::quantity(s.sub("resources").sub("requests").sub("storage"));
+    // A request may shrink down to what there is, so that a failed expansion can be taken back.
+    let storage = |v: &Value| check::quantity(v.sub("storage"));
+    let request = |s: &Value| storage(s.sub("resources").sub("requests"));
+    let capacity = storage(old.sub("status").sub("capacity"));
     if let (Some(now), Some(was)) = (request(spec), request(before))
         && now < was
+        && capacity.is_some_and(|capacity| now <= capacity)
     {
         let resources = path.child("resources");
+        let requests = resources.child("requests");
         let why = "field can not be less than status.capacity";
-        out.push(FieldError::forbidden(&resources.child("requests").key("storage"), why));
+        out.push(FieldError::forbidden(&requests.child("storage"), why));
     }
     out
 }
