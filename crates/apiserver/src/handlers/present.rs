@@ -114,7 +114,7 @@ pub(crate) fn write_item(resource: &Resource, form: Form, shown: &Shown, out: &m
 
 /// Appends an object that is served as it is stored.
 pub(crate) fn write_current(resource: &Resource, shown: &Shown, out: &mut Vec<u8>) {
-    if resource.storage.version == resource.version {
+    if shown.stored.is_of(&resource.group, &resource.version) {
         shown.stored.write(out, shown.version);
     } else {
         shown.stored.write_as(out, shown.version, &resource.api_version());

@@ -114,7 +114,7 @@ async fn update(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Respons
         Failure::from(Status::bad_request(why))
     })?;
     write::match_name(request, &scale)?;
-    set(request, paths, &options, |_, _| Ok(scale.clone())).await
+    set(request, paths, &options, true, |_, _| Ok(scale.clone())).await
 }
 
 async fn patch(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response> {
@@ -124,7 +124,7 @@ async fn patch(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response
     }
     let options = WriteOptions::read(request.query, options::Write::Patch)?;
     let text = request.body.clone();
-    set(request, paths, &options, |request, live| {
+    set(request, paths, &options, true, |request, live| {
         let patched = patch::patched(request, ty, &text, live.clone(), options.validation)?;
         let document = patched.value.clone();
         decode(patched.value).map_err(|e| patch::invalid_patch(json::to_string(&document), &e))
@@ -137,19 +137,34 @@ async fn apply(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response
     let config = patch::read_configuration(request, options.validation)?;
     let manager = request.manager(&options.field_manager);
     let now = request.now.as_second();
-    set(request, paths, &options, |request, live| {
+    set(request, paths, &options, false, |request, live| {
         let ownership = request.resource.strategy.ownership();
-        ownership.applied(Part::Scale, Some(live), &config, &manager, options.force, now).map_err(Failure::from)
+        let applied = ownership.applied(Part::Scale, Some(live), &config, &manager, options.force, now)?;
+        let changed = applied.at(&["spec", "replicas"]) != live.at(&["spec", "replicas"]);
+        if changed && request.resource.is_custom() {
+            // Upstream asks the converter of the custom resource, which knows nothing of scales.
+            let (namespace, name) = (config.namespace(), config.name());
+            let why = format!("failed to convert new object ({namespace}/{name}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1");
+            return Err(Status::unknown(why).into());
+        }
+        Ok(applied)
     })
     .await
 }
 
 /// Sets the replicas of the object to those of the scale that `make` gives.
-async fn set<F>(request: &mut Request<'_>, paths: ScalePaths, options: &WriteOptions, mut make: F) -> Outcome<Response>
+/// `owns` is whether ownership is still to be worked out; else the scale has it.
+async fn set<F>(
+    request: &mut Request<'_>,
+    paths: ScalePaths,
+    options: &WriteOptions,
+    owns: bool,
+    mut make: F,
+) -> Outcome<Response>
 where
     F: FnMut(&mut Request<'_>, &Value) -> Outcome<Value>,
 {
-    let change = Change::new(Part::Scale, options);
+    let change = Change { owns, ..Change::new(Part::Scale, options) };
     let spec = paths.spec.clone();
     let read = paths.clone();
     let (code, shown) = write::change(request, change, |request, live| {
@@ -160,6 +175,11 @@ where
             // A scale can be set where there is none to be read.
             Err(_) => of_empty(&sent),
         };
+        let mut scale = scale;
+        if !owns {
+            let owners = request.resource.strategy.ownership().owners_of_scale(&sent);
+            scale.metadata_mut().insert("managedFields", owners);
+        }
         let scale = make(request, &scale)?;
         let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_int).unwrap_or(0);
         if replicas < 0 && !request.resource.is_custom() {
@@ -174,6 +194,9 @@ where
         let version = scale.meta_str("resourceVersion");
         if !version.is_empty() {
             object.metadata_mut().insert("resourceVersion", version);
+        }
+        if !owns {
+            request.resource.strategy.ownership().own_by_scale(&mut object, &scale);
         }
         let uid = scale.meta_str("uid");
         if !uid.is_empty() {

@@ -10,7 +10,7 @@ use crate::request::body::{self, Language, Parsed};
 use crate::request::options::{FieldValidation, WriteOptions, parse_unsigned};
 use crate::strategy::{Checked, Part, Writer};
 use object::field::{FieldError, Path, Shown as ShownValue};
-use object::{Map, Status, Value, go};
+use object::{Map, Status, Value, go, names};
 use store::{Entry, Expect, Revision, WriteError};
 
 /// How often a write is tried again after somebody else was faster.
@@ -142,6 +142,10 @@ fn check_registered(request: &Request<'_>, object: &Value) -> Outcome<()> {
         return Ok(());
     }
     let extensions = resource.group == "apiextensions.k8s.io";
+    // The old version can be read still, though it is served no more.
+    if extensions && group == resource.group && version == "v1beta1" && kind == resource.kind {
+        return Ok(());
+    }
     match kinds::find_kind(group, version, &kind).filter(|_| !extensions) {
         Some((_, other)) => {
             if let Some(definition) = other.definition() {
@@ -418,10 +422,11 @@ async fn replace(
     keep_system_fields(&mut object, live);
     resource.strategy.prepare_update(&mut object, live, change.part, writer);
     let checked = resource.strategy.validate_update(&object, live, change.part);
-    // Upstream checks metadata twice, once for all kinds and once for the kind.
+    // Upstream checks metadata for all kinds, as of a new object and as of a changed one, and again for the kind.
     let (empty, path) = (Map::new(), Path::ROOT.child("metadata"));
     let (meta, live_meta) = (object.metadata().unwrap_or(&empty), live.metadata().unwrap_or(&empty));
-    let before = object::metadata::validate_update(meta, live_meta, &path);
+    let mut before = object::metadata::validate(meta, resource.namespaced, names::path_segment, &path);
+    before.extend(object::metadata::validate_update(meta, live_meta, &path));
     let name = live.name().to_owned();
     judge(request, &name, before, checked)?;
     if server.options.admission.concerns(&resource) {

@@ -6,9 +6,9 @@
 mod builtin;
 
 use crate::strategy::Part;
-use fields::managed::{self, ConvertError, FieldManager, NoConversion, VersionConverter};
+use fields::managed::{self, ConvertError, FieldManager, NoConversion, ScalePaths, VersionConverter};
 use fields::openapi;
-use fields::path::FieldPath;
+use fields::path::{FieldPath, PathElement};
 use fields::schema::TypeSchema;
 use fields::set::{FieldFilter, FieldSet};
 use object::{Status, Value};
@@ -61,7 +61,76 @@ impl Kind {
 
     /// Records a write other than an apply; both objects are in the version of the request.
     pub fn updated(&self, part: Part, live: &Value, new: Value, manager: &str, now: i64) -> Value {
+        if part == Part::Scale {
+            return self.scaled(live, new, |scales, old, new| scales.on_update(old, new, manager, now));
+        }
         self.manager(part).on_update(live, new, manager, now)
+    }
+
+    /// The owners of a scale, as its `managedFields`; `object` is what it scales.
+    pub fn owners_of_scale(&self, object: &Value) -> Value {
+        let managers = managed::decode_managers(object).unwrap_or_default();
+        managed::encode_managers(&self.scale_paths().to_scale(&managers))
+    }
+
+    /// Gives an object the owners that its scale has after a write of the scale.
+    pub fn own_by_scale(&self, object: &mut Value, scale: &Value) {
+        let managers = managed::decode_managers(object).unwrap_or_default();
+        let scale = managed::decode_managers(scale).unwrap_or_default();
+        managed::set_managers(object, &self.scale_paths().to_object(&managers, &scale));
+    }
+
+    /// A write of an object that was one of its scale.
+    fn scaled(
+        &self,
+        live: &Value,
+        mut new: Value,
+        write: impl FnOnce(&FieldManager, &Value, Value) -> Value,
+    ) -> Value {
+        let paths = self.scale_paths();
+        let path = paths.replicas.get(&paths.api_version).and_then(Option::as_ref);
+        let scale = |object: &Value| {
+            let replicas = path.and_then(|path| at(object, path)).cloned().unwrap_or_default();
+            let mut scale = Value::Object(object::map! {
+                "apiVersion" => "autoscaling/v1", "kind" => "Scale", "status" => object::map! { "replicas" => 0 },
+                "spec" => object::map! { "replicas" => replicas },
+            });
+            for key in ["name", "namespace", "uid"] {
+                scale.metadata_mut().insert(key, object.meta_str(key));
+            }
+            scale
+        };
+        let (mut before, after) = (scale(live), scale(&new));
+        before.metadata_mut().insert("managedFields", self.owners_of_scale(live));
+        let written = write(&self.manager(Part::Scale), &before, after);
+        if let Some(entries) = live.at(&["metadata", "managedFields"]) {
+            new.metadata_mut().insert("managedFields", entries.clone());
+        }
+        self.own_by_scale(&mut new, &written);
+        new
+    }
+
+    fn scale_paths(&self) -> ScalePaths {
+        match &self.source {
+            Source::Builtin(resource, version) => {
+                let name = |v: &kinds::Version| crate::catalogue::api_version(resource.group, v.name);
+                let path = Some(FieldPath::fields(&["spec", "replicas"]));
+                let replicas = resource.versions.iter().map(|v| (name(v), path.clone())).collect();
+                ScalePaths { api_version: name(version), replicas }
+            }
+            Source::Custom { definition, version } => {
+                let group = definition.str_at(&["spec", "group"]).unwrap_or_default();
+                let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
+                let replicas = versions.iter().filter_map(|v| {
+                    let path = v.str_at(&["subresources", "scale", "specReplicasPath"]).map(|path| {
+                        let names: Vec<&str> = path.split('.').filter(|n| !n.is_empty()).collect();
+                        FieldPath::fields(&names)
+                    });
+                    Some((format!("{group}/{}", v.str_at(&["name"])?), path))
+                });
+                ScalePaths { api_version: format!("{group}/{version}"), replicas: replicas.collect() }
+            }
+        }
     }
 
     /// Applies a configuration.
@@ -99,6 +168,14 @@ impl Kind {
             name => manager.with_subresource(name),
         }
     }
+}
+
+/// What stands at a path of member names.
+fn at<'v>(object: &'v Value, path: &FieldPath) -> Option<&'v Value> {
+    path.elements().iter().try_fold(object, |value, element| match element {
+        PathElement::Field(name) => value.get(name),
+        _ => None,
+    })
 }
 
 fn custom_manager(definition: &Value, version: &str, part: Part) -> FieldManager {

@@ -130,6 +130,14 @@ impl Stored {
         text.trim_matches('"')
     }
 
+    /// Whether the object's `apiVersion` is that of a group and version.
+    pub fn is_of(&self, group: &str, version: &str) -> bool {
+        match self.api_version().rsplit_once('/') {
+            Some((own_group, own_version)) => own_group == group && own_version == version,
+            None => group.is_empty() && self.api_version() == version,
+        }
+    }
+
     /// How many bytes [`Stored::write`] appends, nearly.
     pub fn len_hint(&self) -> usize {
         self.raw.len() + 32

@@ -3,8 +3,7 @@
 use super::{Builtin, Checked, Column, Part, ScalePaths, Strategy, Writer};
 use crate::ownership::Kind;
 use jiff::Timestamp;
-use object::field::Path;
-use object::{Map, Value, metadata, names};
+use object::Value;
 use schema::crd;
 use std::borrow::Cow;
 
@@ -26,6 +25,7 @@ impl Strategy for Definitions {
         let decoded = crd::decode(object)?;
         *object = decoded.definition;
         crd::default(object);
+        default_stored_versions(object);
         Ok(decoded.unknown)
     }
 
@@ -53,23 +53,14 @@ impl Strategy for Definitions {
     }
 
     fn validate(&self, object: &Value) -> Checked {
-        let path = Path::ROOT.child("metadata");
-        let empty = Map::new();
-        let meta = object.metadata().unwrap_or(&empty);
-        let mut errors = metadata::validate(meta, false, names::dns1123_subdomain, &path);
-        errors.extend(crd::validate(object));
-        Checked { errors, warnings: Vec::new() }
+        Checked { errors: crd::validate(object), warnings: Vec::new() }
     }
 
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
-        let path = Path::ROOT.child("metadata");
-        let empty = Map::new();
-        let (meta, old_meta) = (object.metadata().unwrap_or(&empty), old.metadata().unwrap_or(&empty));
-        let mut errors = metadata::validate_update(meta, old_meta, &path);
-        errors.extend(match part {
+        let errors = match part {
             Part::Status => crd::validate_status_update(object, old),
             _ => crd::validate_update(object, old),
-        });
+        };
         Checked { errors, warnings: Vec::new() }
     }
 
@@ -95,5 +86,14 @@ impl Strategy for Definitions {
 
     fn scale(&self) -> Option<ScalePaths> {
         None
+    }
+}
+
+/// A definition without stored versions stores its storage version.
+fn default_stored_versions(definition: &mut Value) {
+    let held = definition.at(&["status", "storedVersions"]).and_then(Value::as_array);
+    let storage = super::storage_version(definition).to_owned();
+    if held.is_none_or(<[Value]>::is_empty) && !storage.is_empty() && definition.get("status").is_some() {
+        definition.set_at(&["status", "storedVersions"], Value::from(vec![storage]));
     }
 }
