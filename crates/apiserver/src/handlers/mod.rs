@@ -7,6 +7,7 @@ mod list;
 mod patch;
 mod present;
 mod scale;
+mod strategic;
 mod update;
 mod watch;
 mod write;
@@ -66,6 +67,11 @@ impl Request<'_> {
     pub fn manager(&self, option: &str) -> String {
         let agent = self.parts.headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
         crate::ownership::manager_name(option, agent)
+    }
+
+    /// The kind that goes in and out: that of the object, or of a subresource.
+    pub fn part_kind(&self) -> &str {
+        self.resource.subresource(&self.info.subresource).map_or(&self.resource.kind, |s| &s.kind)
     }
 
     /// A parameter's text.

@@ -2,14 +2,16 @@
 
 use super::Request;
 use super::present;
+use super::strategic::Node;
 use super::write::{self, Change};
 use crate::answer::{Failure, Outcome, Response};
 use crate::request::body::{self, Language};
 use crate::request::options::{self, FieldValidation, WriteOptions};
 use crate::strategy::Part;
 use object::field::{FieldError, Path};
-use object::{Status, Value, go, json, yaml};
+use object::{Map, Status, Value, go, json, yaml};
 use patch::json_patch::JsonPatch;
+use patch::strategic::ErrorKind;
 
 /// How often a patch without a version is tried again (upstream's `maxRetryWhenPatchConflicts`).
 const TRIES: usize = 5;
@@ -121,10 +123,33 @@ fn merged(text: &[u8], object: Value) -> Outcome<Value> {
 }
 
 fn strategic(request: &Request<'_>, text: &[u8], object: Value, issues: Vec<String>) -> Outcome<Patched> {
-    let _ = request;
-    let value = merged(text, object)?;
-    let shown = json::parse(text).map(|p| go::plain(&p)).unwrap_or_default();
-    Ok(Patched { value, shown: Some(shown), issues })
+    let malformed = |why: String| Failure::from(Status::bad_request(format!("error decoding patch: {why}")));
+    let patch = json::parse(text).map_err(|e| malformed(e.to_string()))?;
+    let shown = go::plain(&patch);
+    let patch = match patch {
+        Value::Object(patch) => patch,
+        Value::Null => Map::new(),
+        other => {
+            let word = body::go_word(&other);
+            return Err(malformed(format!(
+                "json: cannot unmarshal {word} into Go value of type map[string]interface {{}}"
+            )));
+        }
+    };
+    let Value::Object(members) = object else { return Err(unfit()) };
+    let definition = match request.part_kind() {
+        "Scale" => kinds::definitions().get("io.k8s.api.autoscaling.v1.Scale"),
+        _ => kinds::find(&request.resource.group, &request.resource.version, &request.resource.plural)
+            .and_then(|(_, version)| version.definition()),
+    };
+    let Some(definition) = definition else { return Err(unfit()) };
+    let merged = patch::strategic::apply(members, patch, &Node::Structure(definition));
+    let value = merged.map_err(|error| match error.kind {
+        ErrorKind::BadPatch => Failure::from(Status::bad_request(error.message)),
+        ErrorKind::Unprocessable => unfit(),
+        _ => Failure::from(Status::unknown(error.message)),
+    })?;
+    Ok(Patched { value: Value::Object(value), shown: Some(shown), issues })
 }
 
 /// Keys that a patch has twice.
@@ -243,11 +268,7 @@ pub(crate) fn read_configuration(request: &mut Request<'_>, validation: FieldVal
         Value::Object(_) => Ok(value),
         Value::Null => Ok(Value::Object(object::Map::new())),
         other => {
-            let word = match other.type_name() {
-                "integer" => "number",
-                "boolean" => "bool",
-                name => name,
-            };
+            let word = body::go_word(&other);
             let why = format!(
                 "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {word} into Go value of type map[string]interface {{}}"
             );

@@ -81,12 +81,7 @@ impl Kind {
     }
 
     /// A write of an object that was one of its scale.
-    fn scaled(
-        &self,
-        live: &Value,
-        mut new: Value,
-        write: impl FnOnce(&FieldManager, &Value, Value) -> Value,
-    ) -> Value {
+    fn scaled(&self, live: &Value, mut new: Value, write: impl FnOnce(&FieldManager, &Value, Value) -> Value) -> Value {
         let paths = self.scale_paths();
         let path = paths.replicas.get(&paths.api_version).and_then(Option::as_ref);
         let scale = |object: &Value| {

@@ -61,15 +61,20 @@ pub fn parse(body: &[u8], language: Language, strict: bool) -> Result<Parsed, St
     match &value {
         Value::Object(_) | Value::Null => Ok(Parsed { value, issues }),
         other => {
-            let kind = match other.type_name() {
-                "integer" => "number",
-                "boolean" => "bool",
-                name => name,
-            };
+            let kind = go_word(other);
             Err(format!(
                 "couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go value of type {TYPE_META}"
             ))
         }
+    }
+}
+
+/// The word of Go's JSON reader for the type of a value.
+pub fn go_word(value: &Value) -> &'static str {
+    match value.type_name() {
+        "integer" => "number",
+        "boolean" => "bool",
+        name => name,
     }
 }
 

@@ -136,11 +136,7 @@ fn wrong_type(object: &Value) -> Option<String> {
     ];
     FIELDS.iter().find_map(|(path, wanted, field, ty)| {
         let value = object.at(path).filter(|v| !v.is_null() && v.type_name() != *wanted)?;
-        let word = match value.type_name() {
-            "integer" => "number",
-            "boolean" => "bool",
-            name => name,
-        };
+        let word = body::go_word(value);
         Some(format!("json: cannot unmarshal {word} into Go struct field {field} of type {ty}"))
     })
 }
