@@ -123,7 +123,7 @@ impl Decoder<'_> {
             };
             self.fields.push(field.name);
             self.path.push(Step::Field(field.name));
-            let value = self.value(&field.schema, value)?;
+            let value = self.value(&field.schema, value, field.go_type)?;
             self.path.pop();
             self.fields.pop();
             match value {
@@ -141,7 +141,7 @@ impl Decoder<'_> {
     }
 
     /// Nothing stands for a value that stays what it is when nothing is said (null, or one of the wrong type).
-    fn value(&mut self, schema: &Schema, value: Value) -> Result<Option<Value>, String> {
+    fn value(&mut self, schema: &Schema, value: Value, go_name: &str) -> Result<Option<Value>, String> {
         if value.is_null() {
             return Ok(None);
         }
@@ -159,7 +159,10 @@ impl Decoder<'_> {
                 let mut out = Vec::with_capacity(items.len());
                 for (i, value) in items.into_iter().enumerate() {
                     self.path.push(Step::Index(i));
-                    out.push(self.value(item, value)?.unwrap_or_else(|| zero(&item.ty)));
+                    out.push(
+                        self.value(item, value, go_name.strip_prefix("[]").unwrap_or_default())?
+                            .unwrap_or_else(|| zero(&item.ty)),
+                    );
                     self.path.pop();
                 }
                 Some(Value::Array(out))
@@ -168,7 +171,7 @@ impl Decoder<'_> {
                 let quantities = matches!(inner.ty, Type::Ref(name) if name.ends_with(".Quantity"));
                 let mut out: Vec<(_, Value)> = Vec::with_capacity(members.len());
                 for (key, value) in members {
-                    let value = self.value(inner, value)?.unwrap_or_else(|| zero(&inner.ty));
+                    let value = self.value(inner, value, "")?.unwrap_or_else(|| zero(&inner.ty));
                     let value = if quantities { rounded(value) } else { value };
                     out.push((key, value));
                 }
@@ -208,7 +211,14 @@ impl Decoder<'_> {
             (Type::Any, value) => Some(self.raw(definition, value)?),
             (Type::Object, value) => Some(value),
             (ty, value) => {
-                let error = self.wrong_type(&value, &go_type(ty, definition), is_number(ty));
+                let plain;
+                let name = if go_name.is_empty() {
+                    plain = go_type(ty, definition);
+                    &plain
+                } else {
+                    go_name
+                };
+                let error = self.wrong_type(&value, name, is_number(ty));
                 self.save(error);
                 None
             }
@@ -334,6 +344,9 @@ fn go_type(ty: &Type, definition: Option<&Definition>) -> String {
         Type::Double => "float64".to_owned(),
         Type::Bool => "bool".to_owned(),
         Type::List(item) => format!("[]{}", go_type(&item.ty, item.ty.definition())),
+        Type::Map(inner) if matches!(inner.ty, Type::Ref(name) if name.ends_with(".Quantity")) => {
+            "v1.ResourceList".to_owned()
+        }
         Type::Map(inner) => format!("map[string]{}", go_type(&inner.ty, inner.ty.definition())),
         Type::Ref(_) => match definition {
             Some(d) if d.type_name() == "Quantity" => "resource.Quantity".to_owned(),

@@ -63,6 +63,11 @@ fn values_of_the_wrong_type_are_refused_in_gos_words() {
         ),
         (
             POD,
+            r#"{"spec": {"containers": [{"imagePullPolicy": 1}]}}"#,
+            "json: cannot unmarshal number into Go struct field Container.spec.containers.imagePullPolicy of type v1.PullPolicy",
+        ),
+        (
+            POD,
             r#"{"metadata": {"ownerReferences": {}}}"#,
             "json: cannot unmarshal object into Go struct field ObjectMeta.metadata.ownerReferences of type []v1.OwnerReference",
         ),

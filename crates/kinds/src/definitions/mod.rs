@@ -158,6 +158,8 @@ pub struct Field {
     pub pointer: bool,
     /// Whether it is left out when empty (`omitempty` in Go).
     pub omit_empty: bool,
+    /// The name of its type in Go where that is a type of its own, `v1.PullPolicy`; empty otherwise.
+    pub go_type: &'static str,
 }
 
 impl Field {
@@ -170,6 +172,7 @@ impl Field {
             schema: Schema::new(Type::read(words.next()?)),
             pointer: false,
             omit_empty: false,
+            go_type: "",
         };
         let mut by_value = false;
         let mut kept = None;
@@ -179,11 +182,11 @@ impl Field {
                 "value" => by_value = true,
                 "keep" => kept = Some(true),
                 "omit" => kept = Some(false),
-                _ => {
-                    if let Some((key, v)) = word.split_once('=') {
-                        field.schema.attribute(key, v);
-                    }
-                }
+                _ => match word.split_once('=') {
+                    Some(("go", v)) => field.go_type = v,
+                    Some((key, v)) => field.schema.attribute(key, v),
+                    None => {}
+                },
             }
         }
         if let Some(values) = values {
