@@ -172,8 +172,10 @@ pub struct Strategy {
     pub unconditional_update: bool,
     /// How the generation moves.
     pub generation: Generation,
-    /// What creates drop and updates of the resource itself leave as it was: `status`.
+    /// What updates of the resource itself leave as it was, and may be owned by nobody through it: `status`.
     pub reset: Parts,
+    /// Whether creates drop what updates leave (nodes bring their status along).
+    pub drops_on_create: bool,
     /// What updates of `/status` leave as it was; these may be written by nobody through it.
     pub reset_status: Parts,
     /// What becomes of dependents by default.
@@ -216,6 +218,7 @@ impl Strategy {
         unconditional_update: true,
         generation: Generation::None,
         reset: &[],
+        drops_on_create: true,
         reset_status: &[],
         propagation: Propagation::Background,
         graceful: false,
@@ -357,9 +360,9 @@ impl Resource {
     /// Makes a decoded object ready for a create: drops what a client may not set, sets the generation. The object has
     /// its namespace, name, uid and time of creation by then.
     pub fn prepare_create(&self, object: &mut Value, context: &Context<'_>) {
-        let zero = self.stored_definition().map(Definition::zero).unwrap_or_default();
-        for part in self.strategy.reset {
-            put(object, part, at(&Value::Object(zero.clone()), part));
+        let zero = Value::Object(self.stored_definition().map(Definition::zero).unwrap_or_default());
+        for part in self.strategy.reset.iter().filter(|_| self.strategy.drops_on_create) {
+            put(object, part, at(&zero, part));
         }
         let meta = object.metadata_mut();
         match self.strategy.generation {

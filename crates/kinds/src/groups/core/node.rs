@@ -35,13 +35,10 @@ pub(super) const NODES: Resource = Resource {
     }],
     strategy: Strategy {
         generation: Generation::None,
-        reset: &[],
+        drops_on_create: false,
         validate,
         validate_update,
         validate_status: validate_update,
-        prepare_update: |object, old, _| {
-            object.set_at(&["status"], old.sub("status").clone());
-        },
         ..Strategy::WITH_STATUS
     },
     ..Resource::new("", "Node", "nodes", &[Version::stored("v1", "io.k8s.api.core.v1.Node").with_default(default)])
