@@ -229,8 +229,10 @@ fn warnings(t: &Target, object: &Value, old: Option<&Value>, unknown: Vec<String
 }
 
 fn refuse(errors: &[object::field::FieldError]) -> Answer {
-    let mut causes: Vec<(String, String, String)> =
-        errors.iter().map(|e| (e.field.clone(), e.kind.reason().to_owned(), e.body())).collect();
+    let mut causes: Vec<(String, String, String)> = errors
+        .iter()
+        .map(|e| (e.field.clone(), e.kind.reason().to_owned(), e.body().replace("0xc000000000", "<ptr>")))
+        .collect();
     causes.sort();
     Answer::Errors(causes)
 }

@@ -308,7 +308,7 @@ fn validate_update(new: &Value, old: &Value) -> Errors {
         was.flag("suspend") && old.sub("status").list("conditions").iter().all(|c| c.text("type") != "Suspended");
     let not_started = suspended || old.sub("status").text("startTime").is_empty() && was.flag("suspend");
     if now.sub("template") != was.sub("template") && !not_started {
-        let shown = Shown::raw("core.PodTemplateSpec{}");
+        let shown = Shown::raw(gostruct::pod_template(now.sub("template")));
         out.push(FieldError::invalid(&path.child("template"), shown, check::IMMUTABLE));
     }
     for key in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"] {

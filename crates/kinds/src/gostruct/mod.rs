@@ -1,5 +1,9 @@
 //! Go's syntax for the few structures that error messages show.
 
+mod template;
+
+pub(crate) use template::pod_template;
+
 use crate::check::go_string_map;
 use crate::read::Read;
 use object::field::Shown;
