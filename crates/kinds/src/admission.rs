@@ -8,12 +8,15 @@ use object::{Value, map};
 /// DefaultTolerationSeconds and Priority for pods, StorageObjectInUseProtection, TaintNodesByCondition.
 ///
 /// A pod that names a priority class is left to the caller, see [`priority`].
-pub fn mutate(resource: &Resource, object: &mut Value, old: Option<&Value>) {
+///
+/// # Errors
+/// Why a plugin forbids the object: what follows `is forbidden: ` in the answer.
+pub fn mutate(resource: &Resource, object: &mut Value, old: Option<&Value>) -> Result<(), String> {
     match (resource.group, resource.plural) {
         ("", "pods") => {
             tolerations(object);
             if old.is_none() && object.sub("spec").text("priorityClassName").is_empty() {
-                priority(object, None);
+                return priority(object, None);
             }
         }
         ("", "persistentvolumes") if old.is_none() => finalizer(object, "kubernetes.io/pv-protection"),
@@ -21,20 +24,38 @@ pub fn mutate(resource: &Resource, object: &mut Value, old: Option<&Value>) {
         ("", "nodes") if old.is_none() => taint(object),
         _ => {}
     }
+    Ok(())
 }
 
 /// Gives a pod the priority and preemption policy of its class; without a class those of pods in general.
-pub fn priority(pod: &mut Value, class: Option<&Value>) {
+///
+/// # Errors
+/// Why the pod is forbidden: it says something else than its class.
+pub fn priority(pod: &mut Value, class: Option<&Value>) -> Result<(), String> {
     let value = class.map_or(0, |c| c.int("value"));
-    let policy = class.map_or("", |c| c.text("preemptionPolicy")).to_owned();
-    let name = class.map(|c| c.name().to_owned());
-    let Some(spec) = object_mut(pod, &["spec"]) else { return };
-    if let Some(name) = name {
-        spec.set_at(&["priorityClassName"], name.into());
+    let policy = match class.map_or("", |c| c.text("preemptionPolicy")) {
+        "" => "PreemptLowerPriority",
+        policy => policy,
+    };
+    let Some(spec) = object_mut(pod, &["spec"]) else { return Ok(()) };
+    let from = "must not be provided in pod spec; priority admission controller computed";
+    if let Some(given) = spec.opt_int("priority").filter(|given| *given != value) {
+        return Err(format!(
+            "the integer value of priority ({given}) {from} {value} from the given PriorityClass name"
+        ));
+    }
+    if spec.has("preemptionPolicy") && spec.text("preemptionPolicy") != policy {
+        let given = spec.text("preemptionPolicy");
+        return Err(format!(
+            "the string value of PreemptionPolicy ({given}) {from} {policy} from the given PriorityClass name"
+        ));
+    }
+    if let Some(class) = class {
+        spec.set_at(&["priorityClassName"], class.name().into());
     }
     spec.set_at(&["priority"], Value::Int(value));
-    let policy = if policy.is_empty() { "PreemptLowerPriority" } else { &policy };
     default_to(spec, "preemptionPolicy", policy);
+    Ok(())
 }
 
 /// A pod stays five minutes on a node that is not ready or not reachable.

@@ -141,7 +141,9 @@ impl Server {
                 self.counter += 1;
                 object.metadata_mut().insert("creationTimestamp", "2025-01-01T00:00:00Z");
                 object.metadata_mut().insert("uid", format!("uid-{}", self.counter));
-                kinds::admission::mutate(t.resource, &mut object, None);
+                if let Err(why) = kinds::admission::mutate(t.resource, &mut object, None) {
+                    return Answer::BadRequest(format!("{} {:?} is forbidden: {why}", t.resource.plural, t.name));
+                }
                 t.resource.prepare_create(&mut object, &context);
                 let errors = t.resource.validate(&object);
                 if !errors.is_empty() {

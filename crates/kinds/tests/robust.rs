@@ -120,7 +120,7 @@ proptest! {
                 decoded += objects.len();
                 for object in &objects {
                     let mut made = object.clone();
-                    kinds::admission::mutate(resource, &mut made, None);
+                    let _ = kinds::admission::mutate(resource, &mut made, None);
                     resource.prepare_create(&mut made, &context);
                     let _ = resource.validate(&made);
                     let _ = (resource.strategy.warnings)(&made, None);
