@@ -121,8 +121,6 @@ pub enum Generation {
     None,
     /// It is 1 from the start and counts the changes of these top-level parts (`spec`, `metadata.annotations`).
     Counts(&'static [&'static [&'static str]]),
-    /// It is 1 from the start and counts each change of anything but metadata and status.
-    CountsAll,
     /// It is set to 1 by the create and stays.
     One,
 }
@@ -385,16 +383,6 @@ impl Resource {
         let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int);
         let changed = match self.strategy.generation {
             Generation::Counts(parts) => parts.iter().any(|part| at(object, part) != at(old, part)),
-            Generation::CountsAll => {
-                let content = |v: &Value| -> Vec<(String, Value)> {
-                    let members = v.as_object().into_iter().flat_map(Map::iter);
-                    members
-                        .filter(|(k, _)| !matches!(*k, "metadata" | "status" | "apiVersion" | "kind"))
-                        .map(|(k, v)| (k.to_owned(), v.clone()))
-                        .collect()
-                };
-                content(object) != content(old)
-            }
             Generation::None | Generation::One => false,
         };
         let meta = object.metadata_mut();
