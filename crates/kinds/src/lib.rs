@@ -3,10 +3,10 @@
 //! Everything that a Kubernetes 1.33 API server knows about its own kinds, as data and pure functions:
 //!
 //! * [`resources`], [`find`]: the [`Resource`]s, their versions, verbs, subresources, columns and [`Strategy`];
-//! * [`definitions`]: the published types with their list keys, merge keys and defaults;
+//! * [`definitions()`]: the published types with their list keys, merge keys and defaults;
 //! * [`decode`], [`finish`]: JSON into a built-in type as Go's decoder does it, with its texts, and the form that is
 //!   stored and served;
-//! * [`table`], [`scale`], [`admission`]: the cells of tables, the subresource `scale`, what the simple admission plugins
+//! * [`mod@table`], [`mod@scale`], [`mod@admission`]: the cells of tables, the subresource `scale`, what the simple admission plugins
 //!   change.
 //!
 //! ```
