@@ -3,21 +3,19 @@
 
 mod custom;
 mod paths;
+mod protobuf;
 mod v2;
 mod v3;
 
 use crate::Server;
-use crate::answer::{Body, Failure, Response, bytes_of_type, json_value, with_body};
+use crate::answer::{Body, Response, bytes_of_type, json_value, with_body};
 use crate::catalogue::{Catalogue, Group, Version};
 use crate::request::{Query, RequestInfo};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
-use object::{Map, Status, Value, json, map};
+use object::{Map, Value, json, map};
 use ring::digest::{Context, SHA512};
-
-/// Media types of the version 2 document that only clients of old ask for.
-const PROTOBUF: &str = "proto-openapi.spec.v2";
 
 /// The answer, if the path is one of these pages.
 pub fn respond(server: &Server, info: &RequestInfo, parts: &Parts) -> Option<Response> {
@@ -150,19 +148,22 @@ fn document<'c>(catalogue: &'c Catalogue, place: &str) -> Option<(Box<dyn FnOnce
 
 fn version_2(catalogue: &Catalogue, parts: &Parts) -> Response {
     let accept = parts.headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let json_too = accept.is_empty() || accept.contains("json") || accept.contains("*/*");
-    if accept.contains(PROTOBUF) && !json_too {
-        let message = "only the following media types are accepted: application/json";
-        return Failure::from(Status::new(406, "NotAcceptable", message)).into_response();
-    }
+    // Older clients write an @ where newer ones write a dot.
+    let first = accept.split(',').next().unwrap_or_default();
+    let binary = first.contains("proto-openapi.spec.v2") && first.contains("protobuf");
     let mut context = Context::new(&SHA512);
     for group in catalogue.groups() {
         group.versions.iter().for_each(|version| context.update(hash(group, version).as_bytes()));
     }
     let tag = format!("\"{}\"", hexadecimal(context));
     let known = parts.headers.get(header::IF_NONE_MATCH).is_some_and(|v| v.as_bytes() == tag.as_bytes());
-    let bytes = if known { Vec::new() } else { json::to_vec(&v2::document(catalogue)) };
-    let mut response = bytes_of_type(200, "application/json", bytes);
+    let bytes = match (known, binary) {
+        (true, _) => Vec::new(),
+        (false, true) => protobuf::document(&v2::document(catalogue)),
+        (false, false) => json::to_vec(&v2::document(catalogue)),
+    };
+    let media_type = if binary { protobuf::MEDIA_TYPE } else { "application/json" };
+    let mut response = bytes_of_type(200, media_type, bytes);
     if known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }
