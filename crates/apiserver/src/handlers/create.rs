@@ -68,7 +68,7 @@ pub(crate) async fn store_new(
     let version = object.meta_str("resourceVersion").to_owned();
     let prefix = object.meta_str("generateName").to_owned();
     let generates = object.name().is_empty() && !prefix.is_empty();
-    prepare(request, &mut object)?;
+    prepare(request, &mut object, owns)?;
     for attempt in 1.. {
         if generates {
             object.metadata_mut().insert("name", generate(&prefix)?);
@@ -94,7 +94,7 @@ pub(crate) async fn store_new(
                 Some(entry) => Err(already_exists(request, &name, &entry).into()),
             };
         }
-        if parse_unsigned(&version).is_ok_and(|v| v != 0) {
+        if owns && parse_unsigned(&version).is_ok_and(|v| v != 0) {
             return Err(Status::unknown("resourceVersion should not be set on objects to be created").into());
         }
         match server.store.write(write::put(request, key.as_str().into(), Expect::Absent, &stored)).await {
@@ -112,11 +112,16 @@ pub(crate) async fn store_new(
     Err(Status::internal("no name could be generated").into())
 }
 
-/// What the server sets, whatever the client sent.
-fn prepare(request: &Request<'_>, object: &mut Value) -> Outcome<()> {
+/// What the server sets, whatever the client sent; `created` is false where an apply makes the object.
+fn prepare(request: &Request<'_>, object: &mut Value, created: bool) -> Outcome<()> {
     let meta = object.metadata_mut();
-    for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+    for key in ["selfLink", "resourceVersion"] {
         meta.remove(key);
+    }
+    // Upstream forgets this where an apply creates.
+    if created {
+        meta.remove("deletionTimestamp");
+        meta.remove("deletionGracePeriodSeconds");
     }
     let writer = Writer { user: request.user, now: request.now };
     request.resource.strategy.prepare_create(object, writer);

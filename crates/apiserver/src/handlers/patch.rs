@@ -107,6 +107,10 @@ const MAX_OPERATIONS: usize = 10_000;
 fn json_patched(text: &[u8], object: Value) -> Outcome<Value> {
     let malformed = |why: String| Failure::from(Status::bad_request(format!("error decoding patch: {why}")));
     let patch = json::parse(text).map_err(|e| malformed(e.to_string()))?;
+    if !matches!(patch, Value::Array(_) | Value::Null) {
+        let word = body::go_word(&patch);
+        return Err(malformed(format!("json: cannot unmarshal {word} into Go value of type []handlers.jsonPatchOp")));
+    }
     let patch = JsonPatch::read(patch).map_err(malformed)?;
     if patch.len() > MAX_OPERATIONS {
         let count = patch.len();
@@ -117,8 +121,14 @@ fn json_patched(text: &[u8], object: Value) -> Outcome<Value> {
 }
 
 fn merged(text: &[u8], object: Value) -> Outcome<Value> {
-    let malformed = |e: json::Error| Failure::from(Status::bad_request(format!("error decoding patch: {e}")));
-    let patch = json::parse(text).map_err(malformed)?;
+    let malformed = |e: String| Failure::from(Status::bad_request(format!("error decoding patch: {e}")));
+    let patch = json::parse(text).map_err(|e| malformed(e.to_string()))?;
+    if !matches!(patch, Value::Object(_) | Value::Null) {
+        let word = body::go_word(&patch);
+        return Err(malformed(format!(
+            "json: cannot unmarshal {word} into Go value of type map[string]interface {{}}"
+        )));
+    }
     patch::merge::apply_document(object, patch).map_err(|why| Status::bad_request(why).into())
 }
 
@@ -178,6 +188,7 @@ fn decode(request: &mut Request<'_>, patched: Patched, validation: FieldValidati
     let document = value.clone();
     let (object, unknown) = match write::receive(request, value, Vec::new(), track) {
         Ok(received) => received,
+        Err(error) if shown.is_some() => return Err(invalid_patch(quoted(&document), &unstructured_error(&error))),
         Err(error) => return Err(invalid_patch(quoted(&document), &error)),
     };
     if !track {
@@ -241,14 +252,47 @@ async fn apply(request: &mut Request<'_>, part: Part) -> Outcome<Response> {
         write::match_name(request, &merged)?;
         write::match_namespace(request, &mut merged)?;
         let mut owned = merged.clone();
-        let received = write::receive(request, merged, Vec::new(), false);
-        let mut object = received.map_err(|e| Failure::from(Status::unknown(e)))?.0;
+        let mut object = merged;
+        request.resource.strategy.complete(&mut object).map_err(|e| unconvertible(request, &config, &e))?;
         write::copy_ownership(&mut owned, &mut object);
         write::drop_repeated_owners(request, &mut object);
         Ok(object)
     })
     .await?;
     present::object(request, code, &shown).await
+}
+
+/// 500 for an applied object that does not decode.
+fn unconvertible(request: &Request<'_>, config: &Value, error: &str) -> Failure {
+    let (group, version, kind) = (&request.resource.group, &request.resource.version, &request.resource.kind);
+    let gvk = format!("{group}/{version}, Kind={kind}");
+    let (namespace, name) = (config.namespace(), config.name());
+    let error = unstructured_error(error);
+    Status::unknown(format!(
+        "failed to convert new object ({namespace}/{name}; {gvk}) to proper version: unable to convert unstructured object to {gvk}: {error}"
+    ))
+    .into()
+}
+
+/// What upstream's converter from unstructured objects says where its JSON reader says `error`.
+fn unstructured_error(error: &str) -> String {
+    let parts = error.strip_prefix("json: cannot unmarshal ").and_then(|rest| {
+        let (word, rest) = rest.split_once(" into Go ")?;
+        Some((word.split(' ').next()?, rest.rsplit_once(" of type ")?.1))
+    });
+    let Some((word, target)) = parts else { return format!("error decoding from json: {error}") };
+    let (ty, kind) = match word {
+        "number" => ("int64", "int64"),
+        "array" => ("[]interface {}", "slice"),
+        "object" => ("map[string]interface {}", "map"),
+        word => (word, word),
+    };
+    match target {
+        _ if target.starts_with("map[") => format!("cannot restore map from {kind}"),
+        _ if target.starts_with("[]") => format!("cannot restore slice from {kind}"),
+        _ if target.starts_with("v1.") => format!("cannot restore struct from: {kind}"),
+        _ => format!("cannot convert {ty} to {target}"),
+    }
 }
 
 /// The configuration of an apply: YAML (or JSON, which is YAML too).

@@ -50,7 +50,8 @@ impl Strategy for Builtin {
 
     fn load(&self, _object: &mut Value) {}
 
-    fn save(&self, _object: &mut Value) -> u64 {
+    fn save(&self, object: &mut Value) -> u64 {
+        self.resource.finish(object);
         FINGERPRINT
     }
 
@@ -111,13 +112,13 @@ impl Strategy for Builtin {
     }
 
     fn columns(&self) -> Vec<Column> {
-        let columns = self.resource.columns.iter();
-        columns
-            .map(|c| Column {
+        let described = self.resource.columns.iter().zip(self.resource.column_descriptions());
+        described
+            .map(|(c, description)| Column {
                 name: c.name.to_owned(),
                 ty: c.ty.to_owned(),
                 format: c.format.to_owned(),
-                description: String::new(),
+                description: description.into_owned(),
                 priority: i64::from(c.priority),
             })
             .collect()

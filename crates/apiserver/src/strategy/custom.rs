@@ -54,6 +54,18 @@ impl Strategy for Custom {
         self.version.receive(object, track).map_err(|e| e.to_string())
     }
 
+    fn complete(&self, object: &mut Value) -> Result<(), String> {
+        // A null among strings is the empty string of Go's maps.
+        for key in ["labels", "annotations"] {
+            let strings = object.get_mut("metadata").and_then(|m| m.get_mut(key)).and_then(Value::as_object_mut);
+            for value in strings.into_iter().flat_map(Map::values_mut).filter(|v| v.is_null()) {
+                *value = Value::from("");
+            }
+        }
+        schema::default(&self.version.schema, object);
+        Ok(())
+    }
+
     fn present(&self, _object: &mut Value) {}
 
     fn load(&self, object: &mut Value) {

@@ -87,6 +87,12 @@ pub trait Strategy: Send + Sync + 'static {
     /// Gives the paths of unknown fields where `track` is true; the error is Go's text.
     fn receive(&self, object: &mut Value, track: bool) -> Result<Vec<String>, String>;
 
+    /// Brings what an apply made of an object into the form that is worked on. Nulls stay, to be refused where they are
+    /// not allowed. The error is upstream's text.
+    fn complete(&self, object: &mut Value) -> Result<(), String> {
+        self.receive(object, false).map(|_| ())
+    }
+
     /// From the form that is worked on to the one that is sent.
     fn present(&self, object: &mut Value);
 
