@@ -1,8 +1,10 @@
 //! Who may do what: the seam between requests and an authoriser.
 
-use crate::auth::UserInfo;
+use crate::auth::{MASTERS, UserInfo};
+use crate::rbac::Rule;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// What a request wants to do, for an authoriser.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +38,36 @@ pub enum Decision {
     Deny(String),
 }
 
+/// The rules of a user, as far as an authoriser can tell them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// The rules.
+    pub rules: Vec<Rule>,
+    /// What could not be resolved, for example roles that are bound but not there.
+    pub errors: Vec<String>,
+    /// Whether there may be more rights than the rules say.
+    pub incomplete: bool,
+}
+
+/// What an authoriser answers, later.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 /// Decides who may do what.
 pub trait Authorizer: Send + Sync + 'static {
     /// Whether the request is allowed.
-    fn authorize<'a>(&'a self, attributes: Attributes<'a>) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
+    fn authorize<'a>(&'a self, attributes: Attributes<'a>) -> Answer<'a, Decision>;
+
+    /// The rules of a user in a namespace, and in the cluster.
+    fn rules<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Resolved> {
+        let _ = (user, namespace);
+        Box::pin(std::future::ready(Resolved { incomplete: true, ..Resolved::default() }))
+    }
+
+    /// The rules of a role that a binding in a namespace (empty for a binding of the cluster) would refer to.
+    fn role<'a>(&'a self, namespace: &'a str, cluster_role: bool, name: &'a str) -> Answer<'a, Option<Vec<Rule>>> {
+        let _ = (namespace, cluster_role, name);
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// Allows everything.
@@ -47,7 +75,122 @@ pub trait Authorizer: Send + Sync + 'static {
 pub struct AlwaysAllow;
 
 impl Authorizer for AlwaysAllow {
-    fn authorize<'a>(&'a self, _: Attributes<'a>) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+    fn authorize<'a>(&'a self, _: Attributes<'a>) -> Answer<'a, Decision> {
         Box::pin(std::future::ready(Decision::Allow(String::new())))
+    }
+
+    fn rules<'a>(&'a self, _: &'a UserInfo, _: &'a str) -> Answer<'a, Resolved> {
+        let all = || vec!["*".to_owned()];
+        let resources = Rule { verbs: all(), groups: all(), resources: all(), ..Rule::default() };
+        let rules = vec![resources, Rule { verbs: all(), paths: all(), ..Rule::default() }];
+        Box::pin(std::future::ready(Resolved { rules, ..Resolved::default() }))
+    }
+}
+
+/// Allows nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AlwaysDeny;
+
+impl Authorizer for AlwaysDeny {
+    fn authorize<'a>(&'a self, _: Attributes<'a>) -> Answer<'a, Decision> {
+        Box::pin(std::future::ready(Decision::Deny("Everything is forbidden.".to_owned())))
+    }
+
+    fn rules<'a>(&'a self, _: &'a UserInfo, _: &'a str) -> Answer<'a, Resolved> {
+        Box::pin(std::future::ready(Resolved::default()))
+    }
+}
+
+/// Authorisers that are asked in turn until one allows. The group `system:masters` may do everything, whatever they say.
+pub struct Union(Vec<Arc<dyn Authorizer>>);
+
+impl Union {
+    /// Asks these, in this order.
+    pub fn new(authorizers: Vec<Arc<dyn Authorizer>>) -> Self {
+        Union(authorizers)
+    }
+}
+
+impl std::fmt::Debug for Union {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Union({})", self.0.len())
+    }
+}
+
+impl Authorizer for Union {
+    fn authorize<'a>(&'a self, attributes: Attributes<'a>) -> Answer<'a, Decision> {
+        if attributes.user.in_group(MASTERS) {
+            return Box::pin(std::future::ready(Decision::Allow(String::new())));
+        }
+        Box::pin(async move {
+            let mut reasons: Vec<String> = Vec::new();
+            for authorizer in &self.0 {
+                match authorizer.authorize(attributes).await {
+                    Decision::Deny(reason) if reason.is_empty() => {}
+                    Decision::Deny(reason) => reasons.push(reason),
+                    allowed => return allowed,
+                }
+            }
+            Decision::Deny(reasons.join("\n"))
+        })
+    }
+
+    fn rules<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Resolved> {
+        Box::pin(async move {
+            let mut all = Resolved::default();
+            for authorizer in &self.0 {
+                let found = authorizer.rules(user, namespace).await;
+                all.rules.extend(found.rules);
+                all.errors.extend(found.errors);
+                all.incomplete |= found.incomplete;
+            }
+            all
+        })
+    }
+
+    fn role<'a>(&'a self, namespace: &'a str, cluster_role: bool, name: &'a str) -> Answer<'a, Option<Vec<Rule>>> {
+        Box::pin(async move {
+            for authorizer in &self.0 {
+                if let Some(rules) = authorizer.role(namespace, cluster_role, name).await {
+                    return Some(rules);
+                }
+            }
+            None
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(authorizer: &dyn Authorizer, user: &UserInfo) -> Decision {
+        let attributes = Attributes {
+            user,
+            verb: "get",
+            group: "",
+            version: "v1",
+            resource: "pods",
+            subresource: "",
+            name: "p",
+            namespace: "a",
+            path: "",
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(authorizer.authorize(attributes))
+    }
+
+    #[test]
+    fn masters_may_whatever_the_modes_say() {
+        let deny = Union::new(vec![Arc::new(AlwaysDeny)]);
+        let master = UserInfo { groups: vec![MASTERS.to_owned()], ..UserInfo::default() };
+        assert_eq!(ask(&deny, &master), Decision::Allow(String::new()));
+        assert_eq!(ask(&deny, &UserInfo::default()), Decision::Deny("Everything is forbidden.".to_owned()));
+    }
+
+    #[test]
+    fn the_first_that_allows_decides() {
+        let both = Union::new(vec![Arc::new(AlwaysDeny), Arc::new(AlwaysAllow)]);
+        assert_eq!(ask(&both, &UserInfo::default()), Decision::Allow(String::new()));
     }
 }

@@ -3,25 +3,36 @@
 use super::rule::{Rule, rules_of};
 use crate::auth::UserInfo;
 use crate::authorize::{Attributes, Decision};
-use object::Value;
+use object::{Value, go};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The prefix of the names of service accounts' users.
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
-/// All roles and bindings of a cluster. Changing one costs little, deciding costs no more than the bindings of the user.
+/// What is kept by namespace (empty for the cluster) and name.
+type Spaces<T> = HashMap<String, HashMap<String, T>>;
+
+/// All roles and bindings of a cluster. Changing one costs little; deciding costs no more than the bindings of the user
+/// in the cluster and in one namespace, however many there are for others.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// By namespace (empty for cluster roles) and name.
-    roles: HashMap<(String, String), Vec<Rule>>,
-    /// By namespace (empty for cluster role bindings) and name.
-    bindings: HashMap<(String, String), Binding>,
-    /// The bindings, by who they are for.
-    by_subject: HashMap<Subject, Vec<(String, String)>>,
+    roles: Spaces<Vec<Rule>>,
+    bindings: Spaces<Arc<Binding>>,
+    users: Holders,
+    groups: Holders,
+    /// By `NAMESPACE:NAME`, as in the names of their users.
+    accounts: Holders,
 }
+
+/// Bindings by whom they are for, then by their namespace; those of one place in order of their names.
+type Holders = HashMap<String, HashMap<String, Vec<Arc<Binding>>>>;
 
 #[derive(Debug)]
 struct Binding {
+    /// The namespace; empty for those of the cluster.
+    namespace: String,
+    name: String,
     /// Whether the role is a ClusterRole.
     cluster_role: bool,
     role: String,
@@ -29,89 +40,96 @@ struct Binding {
 }
 
 /// Who a binding is for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Subject {
-    User(String),
-    Group(String),
-    /// Namespace and name.
-    ServiceAccount(String, String),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    User,
+    Group,
+    ServiceAccount,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Subject {
+    kind: Kind,
+    /// The name; `NAMESPACE:NAME` for a service account.
+    name: String,
 }
 
 impl Subject {
     /// Reads a subject; a service account without a namespace is one of the binding's.
     fn from_value(value: &Value, binding_namespace: &str) -> Option<Self> {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        match text("kind").as_str() {
-            "User" => Some(Subject::User(text("name"))),
-            "Group" => Some(Subject::Group(text("name"))),
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let name = text("name");
+        match text("kind") {
+            "User" => Some(Subject { kind: Kind::User, name: name.to_owned() }),
+            "Group" => Some(Subject { kind: Kind::Group, name: name.to_owned() }),
             "ServiceAccount" => {
-                let namespace = text("namespace");
-                let namespace = if namespace.is_empty() { binding_namespace.to_owned() } else { namespace };
-                (!namespace.is_empty()).then(|| Subject::ServiceAccount(namespace, text("name")))
+                let namespace = Some(text("namespace")).filter(|n| !n.is_empty()).unwrap_or(binding_namespace);
+                let name = format!("{namespace}:{name}");
+                (!namespace.is_empty()).then_some(Subject { kind: Kind::ServiceAccount, name })
             }
             _ => None,
         }
     }
-
-    fn describe(&self) -> String {
-        match self {
-            Subject::User(name) => format!("User {}", object::go::quote(name)),
-            Subject::Group(name) => format!("Group {}", object::go::quote(name)),
-            Subject::ServiceAccount(namespace, name) => {
-                format!("ServiceAccount {}", object::go::quote(&format!("{name}/{namespace}")))
-            }
-        }
-    }
 }
 
-/// The subjects that a user is.
-fn subjects_of(user: &UserInfo) -> Vec<Subject> {
-    let mut out = vec![Subject::User(user.name.clone())];
-    if let Some((namespace, name)) = user.name.strip_prefix(SERVICE_ACCOUNT).and_then(|rest| rest.split_once(':')) {
-        out.push(Subject::ServiceAccount(namespace.to_owned(), name.to_owned()));
+/// A subject that a user is, for messages.
+fn describe(kind: Kind, name: &str) -> String {
+    match kind {
+        Kind::User => format!("User {}", go::quote(name)),
+        Kind::Group => format!("Group {}", go::quote(name)),
+        Kind::ServiceAccount => {
+            let (namespace, name) = name.split_once(':').unwrap_or(("", name));
+            format!("ServiceAccount {}", go::quote(&format!("{name}/{namespace}")))
+        }
     }
-    out.extend(user.groups.iter().cloned().map(Subject::Group));
-    out
 }
 
 impl Index {
     /// Puts a Role (or, without a namespace, a ClusterRole) in its place.
     pub fn put_role(&mut self, namespace: &str, name: &str, role: &Value) {
-        self.roles.insert((namespace.to_owned(), name.to_owned()), rules_of(role));
+        self.roles.entry(namespace.to_owned()).or_default().insert(name.to_owned(), rules_of(role));
     }
 
     /// Takes a role away.
     pub fn remove_role(&mut self, namespace: &str, name: &str) {
-        self.roles.remove(&(namespace.to_owned(), name.to_owned()));
+        take(&mut self.roles, namespace, name);
     }
 
     /// Puts a RoleBinding (or, without a namespace, a ClusterRoleBinding) in its place.
     pub fn put_binding(&mut self, namespace: &str, name: &str, binding: &Value) {
         self.remove_binding(namespace, name);
-        let key = (namespace.to_owned(), name.to_owned());
         let subjects = binding.get("subjects").and_then(Value::as_array).unwrap_or_default();
-        let subjects: Vec<Subject> = subjects.iter().filter_map(|s| Subject::from_value(s, namespace)).collect();
-        for subject in &subjects {
-            self.by_subject.entry(subject.clone()).or_default().push(key.clone());
-        }
-        let binding = Binding {
+        let binding = Arc::new(Binding {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
             cluster_role: binding.str_at(&["roleRef", "kind"]) == Some("ClusterRole"),
             role: binding.str_at(&["roleRef", "name"]).unwrap_or_default().to_owned(),
-            subjects,
-        };
-        self.bindings.insert(key, binding);
+            subjects: subjects.iter().filter_map(|s| Subject::from_value(s, namespace)).collect(),
+        });
+        for subject in &binding.subjects {
+            let places = self.holders_mut(subject.kind).entry(subject.name.clone()).or_default();
+            let held = places.entry(namespace.to_owned()).or_default();
+            if let Err(at) = held.binary_search_by(|b| b.name.as_str().cmp(name)) {
+                held.insert(at, binding.clone());
+            }
+        }
+        self.bindings.entry(namespace.to_owned()).or_default().insert(name.to_owned(), binding);
     }
 
     /// Takes a binding away.
     pub fn remove_binding(&mut self, namespace: &str, name: &str) {
-        let key = (namespace.to_owned(), name.to_owned());
-        let Some(binding) = self.bindings.remove(&key) else { return };
-        for subject in binding.subjects {
-            if let Some(keys) = self.by_subject.get_mut(&subject) {
-                keys.retain(|k| *k != key);
-                if keys.is_empty() {
-                    self.by_subject.remove(&subject);
+        let Some(binding) = take(&mut self.bindings, namespace, name) else { return };
+        for subject in &binding.subjects {
+            let holders = self.holders_mut(subject.kind);
+            let Some(places) = holders.get_mut(&subject.name) else { continue };
+            if let Some(held) = places.get_mut(namespace) {
+                held.retain(|b| b.name != name);
+                if held.is_empty() {
+                    places.remove(namespace);
                 }
+            }
+            if places.is_empty() {
+                holders.remove(&subject.name);
             }
         }
     }
@@ -119,80 +137,119 @@ impl Index {
     /// What the roles and bindings say of a request, in upstream's words.
     pub fn decide(&self, request: &Attributes<'_>) -> Decision {
         let mut missing = Vec::new();
-        for (key, binding, subject) in self.bindings_of(request.user, request.namespace) {
-            match self.rules(key, binding) {
-                Some(rules) if rules.iter().any(|r| r.allows(request)) => {
-                    return Decision::Allow(allowed_by(key, binding, &subject));
-                }
+        let allowed = self.visit(request.user, request.namespace, |binding, kind, subject| {
+            match self.rules(binding) {
+                Some(rules) if rules.iter().any(|r| r.allows(request)) => return Some(allowed_by(binding, kind, subject)),
                 Some(_) => {}
-                None => missing.push(missing_role(binding)),
+                None => missing.push(missing_role(binding.cluster_role, &binding.role)),
             }
-        }
-        match missing.len() {
-            0 => Decision::Deny(String::new()),
-            _ => Decision::Deny(format!("RBAC: {}", object::field::aggregate(&missing))),
+            None
+        });
+        match allowed {
+            Some(why) => Decision::Allow(why),
+            None if missing.is_empty() => Decision::Deny(String::new()),
+            None => Decision::Deny(format!("RBAC: {}", object::field::aggregate(&missing))),
         }
     }
 
-    /// All rules that a user has in a namespace (and, with an empty one, in the cluster), and the roles that bindings
-    /// name in vain.
+    /// All rules that a user has in a namespace (and, with an empty one, in the cluster), and what is wrong with the
+    /// bindings.
     pub fn rules_for(&self, user: &UserInfo, namespace: &str) -> (Vec<Rule>, Vec<String>) {
         let (mut rules, mut missing) = (Vec::new(), Vec::new());
-        for (key, binding, _) in self.bindings_of(user, namespace) {
-            match self.rules(key, binding) {
-                Some(found) => rules.extend(found.iter().cloned()),
-                None => missing.push(missing_role(binding)),
+        let mut seen: Vec<*const Binding> = Vec::new();
+        self.visit(user, namespace, |binding, _, _| {
+            let place: *const Binding = binding;
+            if seen.contains(&place) {
+                return None::<()>;
             }
-        }
+            seen.push(place);
+            match self.rules(binding) {
+                Some(found) => rules.extend(found.iter().cloned()),
+                None => missing.push(missing_role(binding.cluster_role, &binding.role)),
+            }
+            None
+        });
         (rules, missing)
     }
 
     /// The rules of a role that a binding in `namespace` would refer to.
     pub fn role(&self, namespace: &str, cluster_role: bool, name: &str) -> Option<&[Rule]> {
-        let namespace = if cluster_role { "" } else { namespace };
-        self.roles.get(&(namespace.to_owned(), name.to_owned())).map(Vec::as_slice)
+        self.roles.get(if cluster_role { "" } else { namespace })?.get(name).map(Vec::as_slice)
     }
 
-    /// The bindings of a user: those of the cluster, then those of the namespace.
-    fn bindings_of<'s>(
+    /// Shows the bindings of a user, those of the cluster first, until `look` gives something.
+    fn visit<'s, T>(
         &'s self,
         user: &UserInfo,
         namespace: &str,
-    ) -> Vec<(&'s (String, String), &'s Binding, Subject)> {
-        let mut out = Vec::new();
-        for subject in subjects_of(user) {
-            for key in self.by_subject.get(&subject).into_iter().flatten() {
-                if (key.0.is_empty() || key.0 == namespace)
-                    && let Some(binding) = self.bindings.get(key)
-                {
-                    out.push((key, binding, subject.clone()));
+        mut look: impl FnMut(&'s Binding, Kind, &str) -> Option<T>,
+    ) -> Option<T> {
+        let account = user.name.strip_prefix(SERVICE_ACCOUNT);
+        let subjects = [(Kind::User, user.name.as_str())]
+            .into_iter()
+            .chain(account.map(|name| (Kind::ServiceAccount, name)))
+            .chain(user.groups.iter().map(|g| (Kind::Group, g.as_str())));
+        let places = ["", namespace];
+        let places = if namespace.is_empty() { &places[..1] } else { &places[..] };
+        for place in places {
+            for (kind, name) in subjects.clone() {
+                let held = self.holders(kind).get(name).and_then(|places| places.get(*place));
+                for binding in held.into_iter().flatten() {
+                    if let Some(found) = look(binding, kind, name) {
+                        return Some(found);
+                    }
                 }
             }
         }
-        out.sort_by(|a, b| a.0.cmp(b.0));
-        out
+        None
     }
 
-    fn rules(&self, key: &(String, String), binding: &Binding) -> Option<&[Rule]> {
-        self.role(&key.0, binding.cluster_role, &binding.role)
+    fn holders(&self, kind: Kind) -> &Holders {
+        match kind {
+            Kind::User => &self.users,
+            Kind::Group => &self.groups,
+            Kind::ServiceAccount => &self.accounts,
+        }
+    }
+
+    fn holders_mut(&mut self, kind: Kind) -> &mut Holders {
+        match kind {
+            Kind::User => &mut self.users,
+            Kind::Group => &mut self.groups,
+            Kind::ServiceAccount => &mut self.accounts,
+        }
+    }
+
+    fn rules(&self, binding: &Binding) -> Option<&[Rule]> {
+        self.role(&binding.namespace, binding.cluster_role, &binding.role)
     }
 }
 
-fn missing_role(binding: &Binding) -> String {
-    let plural = if binding.cluster_role { "clusterrole" } else { "role" };
-    format!("{plural}.rbac.authorization.k8s.io {} not found", object::go::quote(&binding.role))
+fn take<T>(spaces: &mut Spaces<T>, namespace: &str, name: &str) -> Option<T> {
+    let space = spaces.get_mut(namespace)?;
+    let taken = space.remove(name);
+    if space.is_empty() {
+        spaces.remove(namespace);
+    }
+    taken
 }
 
-fn allowed_by((namespace, name): &(String, String), binding: &Binding, subject: &Subject) -> String {
-    let kind = if binding.cluster_role { "ClusterRole" } else { "Role" };
-    let role = object::go::quote(&binding.role);
-    let subject = subject.describe();
-    if namespace.is_empty() {
-        let name = object::go::quote(name);
-        format!("RBAC: allowed by ClusterRoleBinding {name} of {kind} {role} to {subject}")
+/// What upstream says of a role that is not there.
+pub(crate) fn missing_role(cluster_role: bool, name: &str) -> String {
+    let plural = if cluster_role { "clusterrole" } else { "role" };
+    format!("{plural}.rbac.authorization.k8s.io {} not found", go::quote(name))
+}
+
+fn allowed_by(binding: &Binding, kind: Kind, subject: &str) -> String {
+    let role_kind = if binding.cluster_role { "ClusterRole" } else { "Role" };
+    let role = go::quote(&binding.role);
+    let subject = describe(kind, subject);
+    if binding.namespace.is_empty() {
+        let name = go::quote(&binding.name);
+        format!("RBAC: allowed by ClusterRoleBinding {name} of {role_kind} {role} to {subject}")
     } else {
-        let name = object::go::quote(&format!("{name}/{namespace}"));
-        format!("RBAC: allowed by RoleBinding {name} of {kind} {role} to {subject}")
+        let name = go::quote(&format!("{}/{}", binding.name, binding.namespace));
+        format!("RBAC: allowed by RoleBinding {name} of {role_kind} {role} to {subject}")
     }
 }
 

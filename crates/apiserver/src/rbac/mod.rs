@@ -1,7 +1,15 @@
 //! Role-based access control: who may do what, by roles and bindings.
 
+mod aggregation;
+mod authorizer;
+mod bootstrap;
+mod escalation;
 mod index;
 mod rule;
 
+pub(crate) use aggregation::run as aggregate;
+pub use authorizer::Rbac;
+pub(crate) use bootstrap::ensure;
+pub(crate) use escalation::check as check_escalation;
 pub use index::Index;
-pub use rule::{Rule, uncovered};
+pub use rule::{Rule, compact, uncovered};

@@ -55,7 +55,7 @@ impl Rule {
         if !has(&self.verbs, request.verb) {
             return false;
         }
-        if request.resource.is_empty() {
+        if request.resource.is_empty() && request.version.is_empty() {
             return self.paths.iter().any(|p| covers_path(p, request.path));
         }
         has(&self.groups, request.group)
@@ -84,6 +84,17 @@ impl Rule {
         out
     }
 
+    /// Whether the rule is about resources only or about paths only.
+    fn is_simple(&self) -> bool {
+        self.paths.is_empty() != (self.groups.is_empty() && self.resources.is_empty())
+    }
+
+    /// How many [`Rule::parts`] there are.
+    fn count_parts(&self) -> usize {
+        let resources = self.groups.len().saturating_mul(self.resources.len()).saturating_mul(self.names.len().max(1));
+        self.verbs.len().saturating_mul(resources.saturating_add(self.paths.len()))
+    }
+
     /// Whether this rule allows all that a part (see [`Rule::parts`]) does.
     fn covers(&self, part: &Rule) -> bool {
         let all = |own: &[String], wanted: &[String]| wanted.iter().all(|w| has(own, w));
@@ -109,9 +120,9 @@ impl Rule {
             format!("[{}]", quoted.join(" "))
         };
         let parts: Vec<String> = [
-            ("NonResourceURLs", &self.paths),
             ("APIGroups", &self.groups),
             ("Resources", &self.resources),
+            ("NonResourceURLs", &self.paths),
             ("ResourceNames", &self.names),
             ("Verbs", &self.verbs),
         ]
@@ -123,9 +134,43 @@ impl Rule {
     }
 }
 
+/// A rule with more parts than this is not taken apart: nobody writes such a one, and taking it apart costs much.
+const MAX_PARTS: usize = 10_000;
+
 /// The parts of `wanted` that none of `held` covers.
 pub fn uncovered(held: &[Rule], wanted: &[Rule]) -> Vec<Rule> {
-    wanted.iter().flat_map(Rule::parts).filter(|part| !held.iter().any(|rule| rule.covers(part))).collect()
+    let is_covered = |rule: &Rule| held.iter().any(|own| own.covers(rule));
+    let mut out = Vec::new();
+    for rule in wanted.iter().filter(|rule| !(rule.is_simple() && is_covered(rule))) {
+        if rule.count_parts() > MAX_PARTS {
+            out.push(rule.clone());
+        } else {
+            out.extend(rule.parts().into_iter().filter(|part| !is_covered(part)));
+        }
+    }
+    out
+}
+
+/// Brings rules about one resource together that differ in their verbs only, as upstream does before it shows them.
+pub fn compact(rules: Vec<Rule>) -> Vec<Rule> {
+    let mut out: Vec<Rule> = Vec::new();
+    for rule in rules {
+        let same = |r: &&mut Rule| {
+            r.paths.is_empty() && r.groups == rule.groups && r.resources == rule.resources && r.names == rule.names
+        };
+        let simple = rule.paths.is_empty() && rule.groups.len() == 1 && rule.resources.len() == 1 && rule.names.len() < 2;
+        match out.iter_mut().find(same).filter(|_| simple) {
+            Some(held) => {
+                for verb in rule.verbs {
+                    if !held.verbs.contains(&verb) {
+                        held.verbs.push(verb);
+                    }
+                }
+            }
+            None => out.push(rule),
+        }
+    }
+    out
 }
 
 fn strings(items: &[String]) -> Vec<&str> {

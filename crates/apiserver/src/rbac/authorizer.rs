@@ -1,0 +1,187 @@
+//! The authoriser over the roles and bindings of a store.
+
+use super::index::Index;
+use super::rule::Rule;
+use crate::auth::UserInfo;
+use crate::authorize::{Answer, Attributes, Authorizer, Decision, Resolved};
+use crate::registry::Stored;
+use parking_lot::RwLock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+use store::{ListOptions, Range, ReadError, Revision, Store, Watch};
+use tokio::sync::Mutex;
+
+/// What the keys of the four kinds start with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    ClusterRole,
+    Role,
+    ClusterRoleBinding,
+    RoleBinding,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 4] = [Kind::ClusterRole, Kind::Role, Kind::ClusterRoleBinding, Kind::RoleBinding];
+
+    /// The name in paths.
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            Kind::ClusterRole => "clusterroles",
+            Kind::Role => "roles",
+            Kind::ClusterRoleBinding => "clusterrolebindings",
+            Kind::RoleBinding => "rolebindings",
+        }
+    }
+
+    /// What the keys start with.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            Kind::ClusterRole => "/registry/clusterroles/",
+            Kind::Role => "/registry/roles/",
+            Kind::ClusterRoleBinding => "/registry/clusterrolebindings/",
+            Kind::RoleBinding => "/registry/rolebindings/",
+        }
+    }
+
+    fn is_namespaced(self) -> bool {
+        matches!(self, Kind::Role | Kind::RoleBinding)
+    }
+}
+
+/// Decides by the roles and bindings in a store. A change is in force as soon as its write is answered: before each
+/// decision the changes are read that the store has told meanwhile.
+pub struct Rbac {
+    store: Arc<dyn Store>,
+    index: RwLock<Index>,
+    /// The store's revision up to which the index is complete.
+    seen: AtomicU64,
+    feed: Mutex<Vec<Feed>>,
+}
+
+/// The changes of one kind.
+struct Feed {
+    kind: Kind,
+    watch: Watch,
+}
+
+impl Rbac {
+    /// Reads the roles and bindings of a store.
+    pub async fn open(store: Arc<dyn Store>) -> Result<Arc<Self>, ReadError> {
+        let (index, feeds, revision) = read(&*store).await?;
+        let (index, feed) = (RwLock::new(index), Mutex::new(feeds));
+        Ok(Arc::new(Rbac { store, index, seen: AtomicU64::new(revision), feed }))
+    }
+
+    /// Brings the index to what the store holds now.
+    async fn refresh(&self) {
+        let now = self.store.revision();
+        if self.seen.load(Ordering::Acquire) >= now {
+            return;
+        }
+        let mut feeds = self.feed.lock().await;
+        let mut context = Context::from_waker(Waker::noop());
+        let mut broken = false;
+        for feed in feeds.iter_mut() {
+            loop {
+                match feed.watch.poll_next(&mut context) {
+                    Poll::Pending => break,
+                    Poll::Ready(Ok(batch)) => {
+                        let mut index = self.index.write();
+                        for event in &batch.events {
+                            put(&mut index, feed.kind, &event.key, event.value.as_ref());
+                        }
+                    }
+                    Poll::Ready(Err(_)) => {
+                        broken = true;
+                        break;
+                    }
+                }
+            }
+        }
+        if broken {
+            // The watch fell behind what the store remembers, or the store is closed.
+            match read(&*self.store).await {
+                Ok((index, new, _)) => {
+                    *self.index.write() = index;
+                    *feeds = new;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "the roles cannot be read");
+                    return;
+                }
+            }
+        }
+        self.seen.fetch_max(now, Ordering::AcqRel);
+    }
+}
+
+impl std::fmt::Debug for Rbac {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rbac").finish_non_exhaustive()
+    }
+}
+
+impl Authorizer for Rbac {
+    fn authorize<'a>(&'a self, attributes: Attributes<'a>) -> Answer<'a, Decision> {
+        Box::pin(async move {
+            self.refresh().await;
+            self.index.read().decide(&attributes)
+        })
+    }
+
+    fn rules<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Resolved> {
+        Box::pin(async move {
+            self.refresh().await;
+            let (rules, errors) = self.index.read().rules_for(user, namespace);
+            Resolved { rules, errors, incomplete: false }
+        })
+    }
+
+    fn role<'a>(&'a self, namespace: &'a str, cluster_role: bool, name: &'a str) -> Answer<'a, Option<Vec<Rule>>> {
+        Box::pin(async move {
+            self.refresh().await;
+            self.index.read().role(namespace, cluster_role, name).map(<[Rule]>::to_vec)
+        })
+    }
+}
+
+/// Reads everything and watches what follows. Gives the revision up to which the index is complete.
+async fn read(store: &dyn Store) -> Result<(Index, Vec<Feed>, Revision), ReadError> {
+    let mut index = Index::default();
+    let mut feeds = Vec::new();
+    let mut complete = Revision::MAX;
+    for kind in Kind::ALL {
+        let range = Range::prefix(kind.prefix());
+        loop {
+            let page = store.list(&range, ListOptions::default()).await?;
+            match store.watch(&range, page.revision).await {
+                Ok(watch) => {
+                    for entry in &page.entries {
+                        put(&mut index, kind, &entry.key, Some(&entry.value));
+                    }
+                    complete = complete.min(page.revision);
+                    feeds.push(Feed { kind, watch });
+                    break;
+                }
+                // What was read is forgotten already; it is read again.
+                Err(store::WatchError::Compacted { .. } | store::WatchError::Lagged { .. }) => {}
+                Err(error) => return Err(ReadError::Unavailable(error.to_string())),
+            }
+        }
+    }
+    Ok((index, feeds, complete))
+}
+
+/// Puts an object into the index, or takes it out.
+fn put(index: &mut Index, kind: Kind, key: &str, value: Option<&bytes::Bytes>) {
+    let Some(place) = key.strip_prefix(kind.prefix()) else { return };
+    let (namespace, name) = if kind.is_namespaced() { place.split_once('/').unwrap_or(("", place)) } else { ("", place) };
+    let object = value.and_then(|v| Stored::read(v.clone())).map(|stored| stored.value(0));
+    match (kind, object) {
+        (Kind::ClusterRole | Kind::Role, Some(role)) => index.put_role(namespace, name, &role),
+        (Kind::ClusterRole | Kind::Role, None) => index.remove_role(namespace, name),
+        (_, Some(binding)) => index.put_binding(namespace, name, &binding),
+        (_, None) => index.remove_binding(namespace, name),
+    }
+}
