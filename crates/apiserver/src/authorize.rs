@@ -2,6 +2,7 @@
 
 use crate::auth::{MASTERS, UserInfo};
 use crate::rbac::Rule;
+use object::go;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,6 +28,37 @@ pub struct Attributes<'a> {
     pub namespace: &'a str,
     /// The path of a page.
     pub path: &'a str,
+}
+
+impl Attributes<'_> {
+    /// Whether the request is for a page, not for a resource.
+    pub fn is_page(&self) -> bool {
+        self.resource.is_empty() && self.version.is_empty()
+    }
+}
+
+/// Why a request is refused, as upstream words it; `reason` is what the authoriser says, perhaps nothing.
+pub fn denial(attributes: &Attributes<'_>, reason: &str) -> String {
+    let user = go::quote(&attributes.user.name);
+    let verb = attributes.verb;
+    let mut why = if attributes.is_page() {
+        format!("User {user} cannot {verb} path {}", go::quote(attributes.path))
+    } else {
+        let mut resource = attributes.resource.to_owned();
+        if !attributes.subresource.is_empty() {
+            resource = format!("{resource}/{}", attributes.subresource);
+        }
+        let place = match attributes.namespace {
+            "" => "at the cluster scope".to_owned(),
+            namespace => format!("in the namespace {}", go::quote(namespace)),
+        };
+        let (resource, group) = (go::quote(&resource), go::quote(attributes.group));
+        format!("User {user} cannot {verb} resource {resource} in API group {group} {place}")
+    };
+    if !reason.is_empty() {
+        why = format!("{why}: {reason}");
+    }
+    why
 }
 
 /// What an authoriser says.
@@ -80,10 +112,7 @@ impl Authorizer for AlwaysAllow {
     }
 
     fn rules<'a>(&'a self, _: &'a UserInfo, _: &'a str) -> Answer<'a, Resolved> {
-        let all = || vec!["*".to_owned()];
-        let resources = Rule { verbs: all(), groups: all(), resources: all(), ..Rule::default() };
-        let rules = vec![resources, Rule { verbs: all(), paths: all(), ..Rule::default() }];
-        Box::pin(std::future::ready(Resolved { rules, ..Resolved::default() }))
+        Box::pin(std::future::ready(Resolved { rules: Rule::all(), ..Resolved::default() }))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::admission::{Admission, AdmitAll};
 use crate::answer::{Body, Failure, Response, Warnings};
-use crate::auth::UserInfo;
-use crate::authorize::{AlwaysAllow, Attributes, Authorizer, Decision};
+use crate::auth::{UserInfo, impersonation};
+use crate::authorize::{self, AlwaysAllow, Attributes, Authorizer, Decision};
 use crate::catalogue::{Catalogue, Group};
 use crate::controllers::{definitions, namespaces};
 use crate::conversion::{Converter, NoConverter};
@@ -39,6 +39,8 @@ pub struct Options {
     pub converter: Arc<dyn Converter>,
     /// Whether the content of deleted namespaces is removed. (Upstream another program does that.)
     pub namespace_controller: bool,
+    /// Whether cluster roles are made of those that their `aggregationRule` selects. (Upstream another program does that.)
+    pub role_aggregation: bool,
     /// The address and port by which clients reach the server, for those that ask `/api` for it.
     pub advertised: String,
 }
@@ -52,6 +54,7 @@ impl Default for Options {
             admission: Arc::new(AdmitAll),
             converter: Arc::new(NoConverter),
             namespace_controller: true,
+            role_aggregation: true,
             advertised: String::new(),
         }
     }
@@ -80,6 +83,8 @@ pub struct Server {
     pub(crate) frames: Frames,
     pub(crate) conversions: Conversions,
     pub(crate) metrics: Metrics,
+    /// Held while cluster roles are made of others.
+    pub(crate) aggregating: tokio::sync::Mutex<()>,
     catalogue: ArcSwap<Catalogue>,
     stop: watch::Sender<bool>,
 }
@@ -97,11 +102,15 @@ impl Server {
             frames: Frames::default(),
             conversions: Conversions::default(),
             metrics: Metrics::default(),
+            aggregating: tokio::sync::Mutex::default(),
             catalogue: ArcSwap::from_pointee(crate::builtin::catalogue()),
             stop: watch::channel(false).0,
         });
         definitions::start(&server).await?;
-        let started = namespaces::start(&server).await;
+        let mut started = namespaces::start(&server).await;
+        if started.is_ok() {
+            started = crate::rbac::ensure(&server).await;
+        }
         started.map_err(|failure| StartError::Objects(format!("{failure:?}")))?;
         Ok(server)
     }
@@ -112,10 +121,10 @@ impl Server {
         let query = Query::parse(parts.uri.query());
         let info = RequestInfo::new(&parts.method, parts.uri.path(), &query);
         let (began, _in_flight) = (Instant::now(), self.metrics.begin(&info));
-        let (result, warnings) = match self.authorize(&info, &user).await {
+        let (result, warnings) = match self.admit(&parts, &info, user).await {
             Err(failure) => (Err(failure), Warnings::default()),
-            Ok(()) if info.is_resource => handlers::answer(self, &parts, body, &query, &info, &user).await,
-            Ok(()) => (self.page(&parts, &info), Warnings::default()),
+            Ok(user) if info.is_resource => handlers::answer(self, &parts, body, &query, &info, &user).await,
+            Ok(_) => (self.page(&parts, &info), Warnings::default()),
         };
         let mut response = match result {
             Ok(response) => response,
@@ -133,6 +142,20 @@ impl Server {
         pages.iter().find_map(|page| page(self, info, parts)).ok_or_else(Failure::page_not_found)
     }
 
+    /// The user that a request acts as, if that one may do what the request is about.
+    async fn admit(
+        &self,
+        parts: &http::request::Parts,
+        info: &RequestInfo,
+        sender: UserInfo,
+    ) -> Result<UserInfo, Failure> {
+        let authorizer = &*self.options.authorizer;
+        let target = parts.uri.path_and_query().map_or(parts.uri.path(), |t| t.as_str());
+        let user = impersonation::user(authorizer, sender, &parts.headers, target).await?;
+        self.authorize(info, &user).await?;
+        Ok(user)
+    }
+
     async fn authorize(&self, info: &RequestInfo, user: &UserInfo) -> Result<(), Failure> {
         let method = info.method.as_str().to_ascii_lowercase();
         let attributes = Attributes {
@@ -148,7 +171,7 @@ impl Server {
         };
         match self.options.authorizer.authorize(attributes).await {
             Decision::Allow(_) => Ok(()),
-            Decision::Deny(reason) => Err(forbidden(&attributes, info.is_resource, &reason).into()),
+            Decision::Deny(reason) => Err(forbidden(&attributes, &reason).into()),
         }
     }
 
@@ -208,32 +231,11 @@ impl crate::http::Handler for Server {
 }
 
 /// 403, as upstream words it.
-fn forbidden(attributes: &Attributes<'_>, is_resource: bool, reason: &str) -> Status {
-    let user = object::go::quote(&attributes.user.name);
-    let mut why = if is_resource {
-        let mut resource = attributes.resource.to_owned();
-        if !attributes.subresource.is_empty() {
-            resource = format!("{resource}/{}", attributes.subresource);
-        }
-        let place = match attributes.namespace {
-            "" => "at the cluster scope".to_owned(),
-            namespace => format!("in the namespace {}", object::go::quote(namespace)),
-        };
-        format!(
-            "User {user} cannot {} resource {} in API group {} {place}",
-            attributes.verb,
-            object::go::quote(&resource),
-            object::go::quote(attributes.group)
-        )
-    } else {
-        format!("User {user} cannot {} path {}", attributes.verb, object::go::quote(attributes.path))
-    };
-    if !reason.is_empty() {
-        why = format!("{why}: {reason}");
-    }
-    let resource = if is_resource { attributes.resource } else { "" };
-    let mut status = Status::forbidden(Qualified { group: attributes.group, name: resource }, attributes.name, &why);
-    if !is_resource {
+fn forbidden(attributes: &Attributes<'_>, reason: &str) -> Status {
+    let why = authorize::denial(attributes, reason);
+    let resource = Qualified { group: attributes.group, name: attributes.resource };
+    let mut status = Status::forbidden(resource, attributes.name, &why);
+    if attributes.is_page() {
         status.details = Some(Default::default());
     }
     status

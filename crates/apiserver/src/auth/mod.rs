@@ -1,5 +1,6 @@
 //! Who sends a request: client certificates, static tokens, or nobody.
 
+pub mod impersonation;
 mod tokens;
 
 pub use tokens::{StaticTokens, TokenFileError};
@@ -15,6 +16,11 @@ pub const AUTHENTICATED: &str = "system:authenticated";
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// The group that may do everything.
 pub const MASTERS: &str = "system:masters";
+
+/// The groups of a service account in a namespace.
+pub fn service_account_groups(namespace: &str) -> Vec<String> {
+    vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
+}
 
 /// The user behind a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

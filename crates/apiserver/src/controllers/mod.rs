@@ -23,6 +23,9 @@ impl Server {
         } else if let Some(definition) = resource.definition.as_ref().filter(|d| d.terminating) {
             definitions::empty(self, &definition.name);
         }
+        if resource.plural == "clusterroles" && resource.group == crate::rbac::GROUP {
+            crate::rbac::aggregate(self).await;
+        }
         if namespaces::is_namespaces(resource) {
             namespaces::changed(self, key).await;
         } else if resource.namespaced {

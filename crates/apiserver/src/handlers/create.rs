@@ -65,6 +65,7 @@ pub(crate) async fn store_new(
             object = write::receive(request, sent, Vec::new(), false).map_err(Status::internal)?.0;
         }
     }
+    write::check_escalation(request, None, &object).await?;
     let version = object.meta_str("resourceVersion").to_owned();
     let prefix = object.meta_str("generateName").to_owned();
     let generates = object.name().is_empty() && !prefix.is_empty();

@@ -5,6 +5,7 @@ use super::present::Shown;
 use crate::admission::{self, Attributes};
 use crate::answer::{Failure, Outcome};
 use crate::ownership::keep_times_of_noop;
+use crate::rbac;
 use crate::registry::{self, Stored};
 use crate::request::body::{self, Language, Parsed};
 use crate::request::options::{FieldValidation, WriteOptions, parse_unsigned};
@@ -287,6 +288,7 @@ where
         let mut object = make(request, Some(&live))?;
         own(request, &change, &live, &mut object);
         admit(request, &change, &live, &mut object).await?;
+        check_escalation(request, Some(&live), &object).await?;
         if let Some(uid) = &change.uid {
             let live_uid = live.meta_str("uid");
             if uid != live_uid {
@@ -303,6 +305,19 @@ where
             Ok(shown) => return Ok((200, shown)),
         }
     }
+}
+
+/// Nobody gives rights away that they do not have.
+pub(crate) async fn check_escalation(request: &Request<'_>, old: Option<&Value>, new: &Value) -> Outcome<()> {
+    let attempt = rbac::Attempt {
+        user: request.user,
+        resource: &request.resource,
+        namespace: &request.info.namespace,
+        name: &request.info.name,
+        old,
+        new,
+    };
+    rbac::check_escalation(request.server, attempt).await
 }
 
 enum Replace {

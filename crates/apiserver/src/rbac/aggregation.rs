@@ -146,7 +146,7 @@ async fn write(server: &Arc<Server>, key: &str, name: &str, rules: &[Value]) -> 
         if rules.is_empty() {
             object.set_at(&["rules"], Value::Null);
         }
-        let stored = Stored::new(&object, resource.strategy.stored_fingerprint());
+        let stored = Stored::new(&object, resource.strategy.fingerprint());
         let write = Write::put(entry.key.clone(), Expect::Revision(entry.mod_revision), stored.raw().clone());
         match server.store.write(write).await {
             Ok(_) => return Ok(()),

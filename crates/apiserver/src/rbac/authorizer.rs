@@ -80,26 +80,7 @@ impl Rbac {
             return;
         }
         let mut feeds = self.feed.lock().await;
-        let mut context = Context::from_waker(Waker::noop());
-        let mut broken = false;
-        for feed in feeds.iter_mut() {
-            loop {
-                match feed.watch.poll_next(&mut context) {
-                    Poll::Pending => break,
-                    Poll::Ready(Ok(batch)) => {
-                        let mut index = self.index.write();
-                        for event in &batch.events {
-                            put(&mut index, feed.kind, &event.key, event.value.as_ref());
-                        }
-                    }
-                    Poll::Ready(Err(_)) => {
-                        broken = true;
-                        break;
-                    }
-                }
-            }
-        }
-        if broken {
+        if !self.drain(&mut feeds) {
             // The watch fell behind what the store remembers, or the store is closed.
             match read(&*self.store).await {
                 Ok((index, new, _)) => {
@@ -113,6 +94,26 @@ impl Rbac {
             }
         }
         self.seen.fetch_max(now, Ordering::AcqRel);
+    }
+
+    /// Takes over the changes that are there; false when they cannot be told any more.
+    fn drain(&self, feeds: &mut [Feed]) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        for feed in feeds {
+            loop {
+                match feed.watch.poll_next(&mut context) {
+                    Poll::Pending => break,
+                    Poll::Ready(Err(_)) => return false,
+                    Poll::Ready(Ok(batch)) => {
+                        let mut index = self.index.write();
+                        for event in &batch.events {
+                            put(&mut index, feed.kind, &event.key, event.value.as_ref());
+                        }
+                    }
+                }
+            }
+        }
+        true
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) async fn ensure(server: &Arc<Server>) -> Outcome<()> {
             meta.insert("creationTimestamp", time(now));
             object = resource.strategy.ownership().created(object, MANAGER, now.as_second());
         }
-        let stored = Stored::new(&object, resource.strategy.stored_fingerprint());
+        let stored = Stored::new(&object, resource.strategy.fingerprint());
         writes.push(Write::put(key, expect, stored.raw().clone()));
     }
     for result in server.store.write_all(writes).await {

@@ -55,12 +55,7 @@ async fn role(server: &Server, attempt: Attempt<'_>) -> Outcome<()> {
     confirm(server, attempt, namespace, &rules_of(new)).await?;
     if aggregates(new) || old.is_some_and(aggregates) {
         // Such a role takes up whatever comes along.
-        let all = || vec!["*".to_owned()];
-        let everything = [
-            Rule { verbs: all(), groups: all(), resources: all(), ..Rule::default() },
-            Rule { verbs: all(), paths: all(), ..Rule::default() },
-        ];
-        if confirm(server, attempt, namespace, &everything).await.is_err() {
+        if confirm(server, attempt, namespace, &Rule::all()).await.is_err() {
             return Err(forbidden(attempt, "must have cluster-admin privileges to use an aggregationRule"));
         }
     }

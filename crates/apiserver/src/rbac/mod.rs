@@ -9,7 +9,8 @@ mod rule;
 
 pub(crate) use aggregation::run as aggregate;
 pub use authorizer::Rbac;
-pub(crate) use bootstrap::ensure;
+pub(crate) use bootstrap::{GROUP, ensure};
+pub(crate) use escalation::Attempt;
 pub(crate) use escalation::check as check_escalation;
 pub use index::Index;
 pub use rule::{Rule, compact, uncovered};

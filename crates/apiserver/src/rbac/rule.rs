@@ -19,6 +19,13 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// The rules that allow everything.
+    pub fn all() -> Vec<Self> {
+        let all = || vec!["*".to_owned()];
+        let resources = Rule { verbs: all(), groups: all(), resources: all(), ..Rule::default() };
+        vec![resources, Rule { verbs: all(), paths: all(), ..Rule::default() }]
+    }
+
     /// Reads a rule as a role carries it.
     pub fn from_value(value: &Value) -> Self {
         let list = |key: &str| -> Vec<String> {
@@ -55,7 +62,7 @@ impl Rule {
         if !has(&self.verbs, request.verb) {
             return false;
         }
-        if request.resource.is_empty() && request.version.is_empty() {
+        if request.is_page() {
             return self.paths.iter().any(|p| covers_path(p, request.path));
         }
         has(&self.groups, request.group)
@@ -201,22 +208,16 @@ pub fn rules_of(role: &Value) -> Vec<Rule> {
     role.get("rules").and_then(Value::as_array).unwrap_or_default().iter().map(Rule::from_value).collect()
 }
 
-/// A short way to write a rule about resources: words separated by blanks.
-pub fn resources(verbs: &str, groups: &str, resources: &str) -> Rule {
-    let words = |text: &str| text.split(' ').map(|w| if w == "-" { String::new() } else { w.to_owned() }).collect();
-    Rule { verbs: words(verbs), groups: words(groups), resources: words(resources), ..Rule::default() }
-}
-
-/// A short way to write a rule about paths.
-pub fn paths(verbs: &str, paths: &str) -> Rule {
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect();
-    Rule { verbs: words(verbs), paths: words(paths), ..Rule::default() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::auth::UserInfo;
+
+    /// A rule about resources: words separated by blanks.
+    fn resources(verbs: &str, groups: &str, resources: &str) -> Rule {
+        let words = |text: &str| text.split(' ').map(|w| if w == "-" { String::new() } else { w.to_owned() }).collect();
+        Rule { verbs: words(verbs), groups: words(groups), resources: words(resources), ..Rule::default() }
+    }
 
     fn allows(rule: &Rule, verb: &str, group: &str, resource: &str, subresource: &str, name: &str) -> bool {
         let user = UserInfo::default();

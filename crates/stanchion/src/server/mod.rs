@@ -5,10 +5,11 @@ mod logging;
 mod pki;
 
 use apiserver::auth::{Authenticator, StaticTokens};
-use apiserver::authorize::{AlwaysAllow, Authorizer};
+use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
 use apiserver::http::{Listener, TlsFiles, server_config};
 use apiserver::webhooks::WebhookClient;
 use apiserver::webhooks::conversion::WebhookConverter;
+use apiserver::rbac::Rbac;
 use clap::{Args as ClapArgs, ValueEnum};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -58,9 +59,9 @@ pub struct Args {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', env = "STANCHION_TLS_SAN")]
     tls_san: Vec<String>,
 
-    /// Who may do what
-    #[arg(long, value_name = "MODE", value_enum, default_value_t = AuthorizationMode::AlwaysAllow, env = "STANCHION_AUTHORIZATION_MODE")]
-    authorization_mode: AuthorizationMode,
+    /// Who decides who may do what; several are asked in turn. Node has no opinion: there are no nodes
+    #[arg(long, value_name = "MODE,...", value_enum, value_delimiter = ',', default_value = "RBAC", env = "STANCHION_AUTHORIZATION_MODE")]
+    authorization_mode: Vec<AuthorizationMode>,
 
     /// Let requests without credentials in as system:anonymous
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
@@ -75,12 +76,21 @@ pub struct Args {
     log_format: logging::Format,
 }
 
-/// Who may do what.
+/// Who decides who may do what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum AuthorizationMode {
+    /// Roles and bindings
+    #[value(name = "RBAC", alias = "rbac")]
+    Rbac,
+    /// Nodes' rights; there are none
+    #[value(name = "Node", alias = "node")]
+    Node,
     /// Everybody may do everything
     #[value(name = "AlwaysAllow", alias = "alwaysallow")]
     AlwaysAllow,
+    /// Nobody may do anything but the group system:masters
+    #[value(name = "AlwaysDeny", alias = "alwaysdeny")]
+    AlwaysDeny,
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -114,10 +124,7 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         .await
         .map_err(|e| format!("cannot listen on {}: {e}", args.listen))?;
     let address = listener.address()?;
-    let authorizer: Arc<dyn Authorizer> = match args.authorization_mode {
-        AuthorizationMode::AlwaysAllow => Arc::new(AlwaysAllow),
-    };
-    let webhooks = Arc::new(WebhookClient::new(store.clone()));
+    let authorizer = authorizer(&args.authorization_mode, &store).await?;
     let options = apiserver::Options {
         authorizer,
         converter: Arc::new(WebhookConverter::new(webhooks)),
@@ -217,6 +224,20 @@ fn tls_files(args: &Args, pki: &pki::Pki) -> TlsFiles {
     let mut client_authorities = vec![pki.file("ca.crt")];
     client_authorities.extend(args.client_ca_file.clone());
     TlsFiles { certificate, key, client_authorities }
+}
+
+/// Those who decide who may do what.
+async fn authorizer(modes: &[AuthorizationMode], store: &Arc<dyn Store>) -> Result<Arc<dyn Authorizer>, Error> {
+    let mut all: Vec<Arc<dyn Authorizer>> = Vec::new();
+    for mode in modes {
+        all.push(match mode {
+            AuthorizationMode::Rbac => Rbac::open(store.clone()).await?,
+            AuthorizationMode::Node => continue,
+            AuthorizationMode::AlwaysAllow => Arc::new(AlwaysAllow),
+            AuthorizationMode::AlwaysDeny => Arc::new(AlwaysDeny),
+        });
+    }
+    Ok(Arc::new(Union::new(all)))
 }
 
 fn tokens(args: &Args) -> Result<StaticTokens, Error> {
