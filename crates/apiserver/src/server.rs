@@ -2,7 +2,7 @@
 
 use crate::admission::{Admission, AdmitAll};
 use crate::answer::{Body, Failure, Response, Warnings};
-use crate::auth::{UserInfo, impersonation};
+use crate::auth::{Tokens, UserInfo, impersonation};
 use crate::authorize::{self, AlwaysAllow, Attributes, Authorizer, Decision};
 use crate::catalogue::{Catalogue, Group};
 use crate::controllers::{definitions, namespaces};
@@ -31,6 +31,8 @@ pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
 pub struct Options {
     /// Who may do what.
     pub authorizer: Arc<dyn Authorizer>,
+    /// The tokens that reviews know, and what signs those of service accounts.
+    pub tokens: Arc<Tokens>,
     /// The time.
     pub clock: Clock,
     /// Webhooks and policies.
@@ -50,6 +52,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             authorizer: Arc::new(AlwaysAllow),
+            tokens: Arc::default(),
             clock: Arc::new(jiff::Timestamp::now),
             admission: Arc::new(AdmitAll),
             converter: Arc::new(NoConverter),
@@ -138,7 +141,13 @@ impl Server {
     /// Answers a request for something else than a resource.
     fn page(&self, parts: &http::request::Parts, info: &RequestInfo) -> Result<Response, Failure> {
         let pages =
-            [crate::discovery::respond, crate::openapi::respond, crate::health::respond, crate::metrics::respond];
+            [
+                crate::discovery::respond,
+                crate::openapi::respond,
+                crate::health::respond,
+                crate::metrics::respond,
+                crate::auth::respond,
+            ];
         pages.iter().find_map(|page| page(self, info, parts)).ok_or_else(Failure::page_not_found)
     }
 

@@ -1,11 +1,16 @@
 //! Who sends a request: client certificates, static tokens, or nobody.
 
 pub mod impersonation;
+mod pages;
+mod service_accounts;
 mod tokens;
 
+pub(crate) use pages::respond;
+pub use service_accounts::{Bound, Claims, KeyError, ServiceAccounts};
 pub use tokens::{StaticTokens, TokenFileError};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// The name of a user that gave no credentials.
@@ -46,7 +51,8 @@ impl UserInfo {
         self.groups.iter().any(|g| g == group)
     }
 
-    fn authenticated(mut self) -> Self {
+    /// The user as one that gave credentials.
+    pub(crate) fn authenticated(mut self) -> Self {
         if !self.in_group(AUTHENTICATED) {
             self.groups.push(AUTHENTICATED.to_owned());
         }
@@ -54,11 +60,55 @@ impl UserInfo {
     }
 }
 
+/// All tokens that the server accepts.
+#[derive(Debug, Default)]
+pub struct Tokens {
+    /// The tokens of `--token-auth-file`.
+    pub fixed: StaticTokens,
+    /// Those of service accounts.
+    pub accounts: Option<ServiceAccounts>,
+    /// The audiences that the server itself is.
+    pub audiences: Vec<String>,
+}
+
+/// The user of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The user.
+    pub user: UserInfo,
+    /// The audiences, of those asked for, that the token is good for.
+    pub audiences: Vec<String>,
+}
+
+impl Tokens {
+    /// The user of a token, or why there is none. `audiences` are those that somebody asks about; none for the server's.
+    pub async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Found, String> {
+        let wanted = if audiences.is_empty() { &self.audiences } else { audiences };
+        if let Some(user) = self.fixed.find(token) {
+            // A static token is good for the server only.
+            let audiences: Vec<String> = wanted.iter().filter(|a| self.audiences.contains(a)).cloned().collect();
+            if audiences.is_empty() && !wanted.is_empty() {
+                return Err(INVALID.to_owned());
+            }
+            return Ok(Found { user, audiences });
+        }
+        let Some(accounts) = &self.accounts else { return Err(INVALID.to_owned()) };
+        match accounts.authenticate(token, wanted).await {
+            Some(Ok((user, audiences))) => Ok(Found { user, audiences }),
+            Some(Err(why)) => Err(format!("[{INVALID}, {why}]")),
+            None => Err(INVALID.to_owned()),
+        }
+    }
+}
+
+/// What upstream says of a token that nobody knows.
+const INVALID: &str = "invalid bearer token";
+
 /// Finds the user behind a request.
 #[derive(Debug, Default)]
 pub struct Authenticator {
-    /// The tokens of `--token-auth-file`.
-    pub tokens: StaticTokens,
+    /// The tokens that are accepted.
+    pub tokens: Arc<Tokens>,
     /// Whether requests without credentials are let in as `system:anonymous`.
     pub anonymous: bool,
 }
@@ -68,16 +118,19 @@ impl Authenticator {
     ///
     /// `certificate` is the client's certificate in DER form; the TLS layer has verified it against the client CA.
     /// A certificate goes before a token, as upstream's union does.
-    pub fn authenticate(&self, certificate: Option<&[u8]>, headers: &http::HeaderMap) -> Option<UserInfo> {
+    pub async fn authenticate(&self, certificate: Option<&[u8]>, headers: &http::HeaderMap) -> Option<UserInfo> {
         if let Some(user) = certificate.and_then(user_of_certificate) {
             return Some(user.authenticated());
         }
-        match headers.get(http::header::AUTHORIZATION) {
-            Some(value) => match bearer(value) {
-                Some(token) => self.tokens.find(token).map(UserInfo::authenticated),
-                None => self.anonymous.then(UserInfo::anonymous),
+        match headers.get(http::header::AUTHORIZATION).map(bearer) {
+            Some(Some(token)) => match self.tokens.authenticate(token, &[]).await {
+                Ok(found) => Some(found.user.authenticated()),
+                Err(why) => {
+                    tracing::debug!(why, "a token is refused");
+                    None
+                }
             },
-            None => self.anonymous.then(UserInfo::anonymous),
+            _ => self.anonymous.then(UserInfo::anonymous),
         }
     }
 }
@@ -111,20 +164,21 @@ mod tests {
         HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(value))])
     }
 
-    #[test]
-    fn tokens_name_users_and_wrong_ones_nobody() {
+    #[tokio::test]
+    async fn tokens_name_users_and_wrong_ones_nobody() {
         let tokens = StaticTokens::parse("secret,alice,u1,\"dev,ops\"\n", "tokens.csv").unwrap();
-        let authenticator = Authenticator { tokens, anonymous: true };
-        let alice = authenticator.authenticate(None, &with_header("Bearer secret")).unwrap();
+        let tokens = Tokens { fixed: tokens, ..Tokens::default() };
+        let authenticator = Authenticator { tokens: Arc::new(tokens), anonymous: true };
+        let alice = authenticator.authenticate(None, &with_header("Bearer secret")).await.unwrap();
         assert_eq!((alice.name.as_str(), alice.uid.as_str()), ("alice", "u1"));
         assert_eq!(alice.groups, ["dev", "ops", AUTHENTICATED]);
-        assert_eq!(authenticator.authenticate(None, &with_header("Bearer wrong")), None);
-        assert_eq!(authenticator.authenticate(None, &HeaderMap::new()), Some(UserInfo::anonymous()));
-        assert_eq!(authenticator.authenticate(None, &with_header("Basic x")), Some(UserInfo::anonymous()));
+        assert_eq!(authenticator.authenticate(None, &with_header("Bearer wrong")).await, None);
+        assert_eq!(authenticator.authenticate(None, &HeaderMap::new()).await, Some(UserInfo::anonymous()));
+        assert_eq!(authenticator.authenticate(None, &with_header("Basic x")).await, Some(UserInfo::anonymous()));
     }
 
-    #[test]
-    fn nobody_is_let_in_when_anonymous_requests_are_off() {
-        assert_eq!(Authenticator::default().authenticate(None, &HeaderMap::new()), None);
+    #[tokio::test]
+    async fn nobody_is_let_in_when_anonymous_requests_are_off() {
+        assert_eq!(Authenticator::default().authenticate(None, &HeaderMap::new()).await, None);
     }
 }

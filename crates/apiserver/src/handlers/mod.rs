@@ -6,8 +6,10 @@ mod get;
 mod list;
 mod patch;
 mod present;
+mod reviews;
 mod scale;
 mod strategic;
+mod token_request;
 mod update;
 mod watch;
 mod write;
@@ -182,6 +184,12 @@ fn check_builtin(resource: &Resource, info: &RequestInfo, named: bool) -> Outcom
 }
 
 async fn dispatch(request: &mut Request<'_>) -> Outcome<Response> {
+    if reviews::is_review(&request.resource) && request.info.verb == Verb::Create {
+        return reviews::create(request).await;
+    }
+    if token_request::is_token_request(request) {
+        return token_request::create(request).await;
+    }
     let part = part(request)?;
     check_names(request)?;
     let verb = request.info.verb;

@@ -166,7 +166,7 @@ async fn answer<H: Handler>(
     request: Request<Incoming>,
 ) -> Result<Answer<H::Body>, std::convert::Infallible> {
     let (parts, body) = request.into_parts();
-    let Some(user) = authenticator.authenticate(certificate.as_deref(), &parts.headers) else {
+    let Some(user) = authenticator.authenticate(certificate.as_deref(), &parts.headers).await else {
         return Ok(refuse(Status::unauthorized()));
     };
     let body = match whole(body).await {

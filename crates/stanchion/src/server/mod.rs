@@ -4,7 +4,7 @@ mod kubeconfig;
 mod logging;
 mod pki;
 
-use apiserver::auth::{Authenticator, StaticTokens};
+use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
 use apiserver::http::{Listener, TlsFiles, server_config};
 use apiserver::webhooks::WebhookClient;
@@ -63,6 +63,14 @@ pub struct Args {
     #[arg(long, value_name = "MODE,...", value_enum, value_delimiter = ',', default_value = "RBAC", env = "STANCHION_AUTHORIZATION_MODE")]
     authorization_mode: Vec<AuthorizationMode>,
 
+    /// Who the tokens of service accounts are from
+    #[arg(long, value_name = "URL", default_value = "https://kubernetes.default.svc", env = "STANCHION_SERVICE_ACCOUNT_ISSUER")]
+    service_account_issuer: String,
+
+    /// For whom tokens have to be to be accepted [default: the issuer]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', env = "STANCHION_API_AUDIENCES")]
+    api_audiences: Vec<String>,
+
     /// Let requests without credentials in as system:anonymous
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
     anonymous_auth: bool,
@@ -119,14 +127,17 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         Arc::new(Embedded::open(folder.path.join("store"), store::Options::default())?)
     };
     let tls = server_config(&tls_files(&args, &pki))?;
-    let authenticator = Authenticator { tokens: tokens(&args)?, anonymous: args.anonymous_auth };
+    let tokens = Arc::new(tokens(&args, &store, &pki)?);
+    let authenticator = Authenticator { tokens: tokens.clone(), anonymous: args.anonymous_auth };
     let listener = Listener::bind(args.listen, Some(tls), authenticator)
         .await
         .map_err(|e| format!("cannot listen on {}: {e}", args.listen))?;
     let address = listener.address()?;
     let authorizer = authorizer(&args.authorization_mode, &store).await?;
+    let webhooks = Arc::new(WebhookClient::new(store.clone()));
     let options = apiserver::Options {
         authorizer,
+        tokens,
         converter: Arc::new(WebhookConverter::new(webhooks)),
         advertised: address.to_string(),
         ..apiserver::Options::default()
@@ -240,10 +251,22 @@ async fn authorizer(modes: &[AuthorizationMode], store: &Arc<dyn Store>) -> Resu
     Ok(Arc::new(Union::new(all)))
 }
 
-fn tokens(args: &Args) -> Result<StaticTokens, Error> {
-    let Some(path) = &args.token_auth_file else { return Ok(StaticTokens::default()) };
-    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    Ok(StaticTokens::parse(&text, &path.display().to_string())?)
+/// The tokens that are accepted: those of the file, and those that the server signs for service accounts.
+fn tokens(args: &Args, store: &Arc<dyn Store>, pki: &pki::Pki) -> Result<Tokens, Error> {
+    let fixed = match &args.token_auth_file {
+        None => StaticTokens::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            StaticTokens::parse(&text, &path.display().to_string())?
+        }
+    };
+    let (issuer, key) = (&args.service_account_issuer, pki.service_account_key()?);
+    let accounts = ServiceAccounts::new(store.clone(), apiserver::Options::default().clock, issuer, &key)?;
+    let audiences = match args.api_audiences.is_empty() {
+        true => vec![issuer.clone()],
+        false => args.api_audiences.clone(),
+    };
+    Ok(Tokens { fixed, accounts: Some(accounts), audiences })
 }
 
 /// The URL for clients on this machine; a server on all addresses is reached by loopback.

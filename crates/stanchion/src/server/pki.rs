@@ -81,6 +81,17 @@ impl Pki {
         Ok(())
     }
 
+    /// The key that signs the tokens of service accounts, in PKCS #8 form. It is made once and never renewed: tokens that
+    /// are out are good for their time.
+    pub fn service_account_key(&self) -> Result<Vec<u8>, PkiError> {
+        let file = self.file("sa.key");
+        if !file.exists() {
+            write(&file, &key(&file)?.serialize_pem(), 0o600)?;
+        }
+        let key = KeyPair::from_pem(&read(&file)?).map_err(at(&file))?;
+        Ok(key.serialize_der())
+    }
+
     fn issue(&self, name: &str, params: CertificateParams, authority: &Issuer<'_, KeyPair>) -> Result<(), PkiError> {
         let (file, key_file) = (self.file(&format!("{name}.crt")), self.file(&format!("{name}.key")));
         let key = key(&key_file)?;
@@ -209,7 +220,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let pki = Pki { folder: dir.path().to_owned() };
         pki.ensure(&["localhost".to_owned()]).unwrap();
-        for name in ["ca.key", "server.key", "admin.key"] {
+        pki.service_account_key().unwrap();
+        for name in ["ca.key", "server.key", "admin.key", "sa.key"] {
             assert_eq!(fs::metadata(pki.file(name)).unwrap().permissions().mode() & 0o777, 0o600);
         }
     }
