@@ -140,14 +140,13 @@ impl Server {
 
     /// Answers a request for something else than a resource.
     fn page(&self, parts: &http::request::Parts, info: &RequestInfo) -> Result<Response, Failure> {
-        let pages =
-            [
-                crate::discovery::respond,
-                crate::openapi::respond,
-                crate::health::respond,
-                crate::metrics::respond,
-                crate::auth::respond,
-            ];
+        let pages = [
+            crate::discovery::respond,
+            crate::openapi::respond,
+            crate::health::respond,
+            crate::metrics::respond,
+            crate::auth::respond,
+        ];
         pages.iter().find_map(|page| page(self, info, parts)).ok_or_else(Failure::page_not_found)
     }
 

@@ -68,10 +68,9 @@ fn wishes(headers: &HeaderMap) -> Vec<Wish> {
     let name = headers.get(USER).and_then(text).unwrap_or_default();
     if !name.is_empty() {
         out.push(match account(&name) {
-            Some((namespace, name)) => Wish {
-                namespace: namespace.to_owned(),
-                ..wish("ServiceAccount", "serviceaccounts", name.to_owned())
-            },
+            Some((namespace, name)) => {
+                Wish { namespace: namespace.to_owned(), ..wish("ServiceAccount", "serviceaccounts", name.to_owned()) }
+            }
             None => wish("User", "users", name),
         });
     }
@@ -84,11 +83,11 @@ fn wishes(headers: &HeaderMap) -> Vec<Wish> {
         }
     }
     let authentication = "authentication.k8s.io";
-    out.extend(
-        extras
-            .into_iter()
-            .map(|(key, value)| Wish { group: authentication, key, ..wish("UserExtra", "userextras", value) }),
-    );
+    out.extend(extras.into_iter().map(|(key, value)| Wish {
+        group: authentication,
+        key,
+        ..wish("UserExtra", "userextras", value)
+    }));
     let uid = headers.get(UID).and_then(text).unwrap_or_default();
     if !uid.is_empty() {
         out.push(Wish { group: authentication, ..wish("UID", "uids", uid) });
@@ -99,8 +98,7 @@ fn wishes(headers: &HeaderMap) -> Vec<Wish> {
 /// The namespace and name in a service account's user name.
 fn account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
-    let valid = object::names::dns1123_label(namespace).is_empty()
-        && object::names::dns1123_subdomain(name).is_empty();
+    let valid = object::names::dns1123_label(namespace).is_empty() && object::names::dns1123_subdomain(name).is_empty();
     valid.then_some((namespace, name))
 }
 
@@ -205,7 +203,8 @@ mod tests {
     #[test]
     fn a_group_without_a_user_is_an_internal_error() {
         let Err(Failure::Text(500, text)) = act(&AlwaysAllow, &[("Impersonate-Group", "g")]) else { panic!() };
-        let wanted = "Internal Server Error: \"/api?a=&lt;b&gt;\": requested [{Group  g    }] without impersonating a user\n";
+        let wanted =
+            "Internal Server Error: \"/api?a=&lt;b&gt;\": requested [{Group  g    }] without impersonating a user\n";
         assert_eq!(text, wanted);
     }
 

@@ -9,7 +9,9 @@ use object::{Map, Value, json, map};
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 use store::Store;
@@ -119,7 +121,11 @@ impl ServiceAccounts {
 
     /// The user of a token and the audiences that it is for; nothing if the token is not of this issuer, an error if it
     /// is and is not good (any more). `wanted` are the audiences that somebody asks about.
-    pub async fn authenticate(&self, token: &str, wanted: &[String]) -> Option<Result<(UserInfo, Vec<String>), String>> {
+    pub async fn authenticate(
+        &self,
+        token: &str,
+        wanted: &[String],
+    ) -> Option<Result<(UserInfo, Vec<String>), String>> {
         let claims = match self.read(token)? {
             Ok(claims) => claims,
             Err(error) => return Some(Err(error)),
@@ -166,7 +172,8 @@ impl ServiceAccounts {
             Some(Value::String(one)) => vec![one.as_str()],
             _ => Vec::new(),
         };
-        let shared: Vec<String> = own.iter().filter(|a| wanted.iter().any(|w| w == *a)).map(|a| (*a).to_owned()).collect();
+        let shared: Vec<String> =
+            own.iter().filter(|a| wanted.iter().any(|w| w == *a)).map(|a| (*a).to_owned()).collect();
         if shared.is_empty() {
             let list = |items: Vec<&str>| items.into_iter().map(object::go::quote).collect::<Vec<_>>().join(" ");
             let wanted = list(wanted.iter().map(String::as_str).collect());
@@ -209,7 +216,9 @@ impl ServiceAccounts {
                 None => return Err("service account token has been invalidated".to_owned()),
                 Some(uid) if uid != bound.uid => {
                     let claim = &bound.uid;
-                    return Err(format!("{word} UID ({uid}) does not match service account {word} ref claim ({claim})"));
+                    return Err(format!(
+                        "{word} UID ({uid}) does not match service account {word} ref claim ({claim})"
+                    ));
                 }
                 Some(_) => {}
             }
@@ -350,7 +359,9 @@ mod tests {
         let parts: Vec<&str> = token.split('.').collect();
         let other = fixture().await.accounts.sign(&claims()).unwrap();
         let unsigned = BASE64.encode(r#"{"alg":"none"}"#);
-        let changed = BASE64.encode(json::to_string(&json::parse(&BASE64.decode(parts[1]).unwrap()).unwrap()).replace("\"s\"", "\"t\""));
+        let changed = BASE64.encode(
+            json::to_string(&json::parse(&BASE64.decode(parts[1]).unwrap()).unwrap()).replace("\"s\"", "\"t\""),
+        );
         for forged in [
             other,
             format!("{}.{}.", parts[0], parts[1]),

@@ -160,6 +160,8 @@ fn check_builtin(resource: &Resource, info: &RequestInfo, named: bool) -> Outcom
         return Err(Failure::no_such_resource());
     }
     let verbs: &[&str] = match info.subresource.as_str() {
+        // What is only created has no objects that could be named.
+        "" if resource.verbs == ["create"] && !info.name.is_empty() => return Err(Failure::no_such_resource()),
         "" => resource.verbs,
         name => match resource.subresource(name) {
             Some(subresource) => subresource.verbs,

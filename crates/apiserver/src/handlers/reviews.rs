@@ -168,10 +168,13 @@ fn invalid(kind: &str, object: &Value) -> Vec<FieldError> {
     let spec = root.child("spec");
     let member = |key: &str| object.at(&["spec", key]).filter(|v| !v.is_null());
     let (resource, page) = (member("resourceAttributes"), member("nonResourceAttributes"));
-    let shown_page = ShownValue::raw(page.map_or_else(|| "\"null\"".to_owned(), |p| {
-        let text = |key: &str| go::quote(p.str_at(&[key]).unwrap_or_default());
-        format!("authorization.NonResourceAttributes{{Path:{}, Verb:{}}}", text("path"), text("verb"))
-    }));
+    let shown_page = ShownValue::raw(page.map_or_else(
+        || "\"null\"".to_owned(),
+        |p| {
+            let text = |key: &str| go::quote(p.str_at(&[key]).unwrap_or_default());
+            format!("authorization.NonResourceAttributes{{Path:{}, Verb:{}}}", text("path"), text("verb"))
+        },
+    ));
     match (resource, page) {
         (Some(_), Some(_)) => {
             let why = "cannot be specified in combination with resourceAttributes";
@@ -220,7 +223,8 @@ fn object_meta(object: &Value) -> String {
     let text = |key: &str| go::quote(object.meta_str(key));
     let members = |key: &str| match object.at(&["metadata", key]).and_then(Value::as_object) {
         Some(map) if !map.is_empty() => {
-            let members = map.iter().map(|(k, v)| format!("{}:{}", go::quote(k), go::quote(v.as_str().unwrap_or_default())));
+            let members =
+                map.iter().map(|(k, v)| format!("{}:{}", go::quote(k), go::quote(v.as_str().unwrap_or_default())));
             format!("map[string]string{{{}}}", members.collect::<Vec<_>>().join(", "))
         }
         _ => "map[string]string(nil)".to_owned(),

@@ -76,7 +76,8 @@ impl Sources {
     fn gather(&self, name: &str) -> Vec<Value> {
         let mut rules: Vec<Value> = Vec::new();
         for selector in self.0.get(name).and_then(|s| s.selectors.as_deref()).unwrap_or_default() {
-            let others = self.0.iter().filter(|(other, source)| *other != name && selector.matches(Some(&source.labels)));
+            let others =
+                self.0.iter().filter(|(other, source)| *other != name && selector.matches(Some(&source.labels)));
             for rule in others.flat_map(|(_, source)| &source.rules) {
                 if !rules.contains(rule) {
                     rules.push(rule.clone());

@@ -177,7 +177,8 @@ async fn read(store: &dyn Store) -> Result<(Index, Vec<Feed>, Revision), ReadErr
 /// Puts an object into the index, or takes it out.
 fn put(index: &mut Index, kind: Kind, key: &str, value: Option<&bytes::Bytes>) {
     let Some(place) = key.strip_prefix(kind.prefix()) else { return };
-    let (namespace, name) = if kind.is_namespaced() { place.split_once('/').unwrap_or(("", place)) } else { ("", place) };
+    let (namespace, name) =
+        if kind.is_namespaced() { place.split_once('/').unwrap_or(("", place)) } else { ("", place) };
     let object = value.and_then(|v| Stored::read(v.clone())).map(|stored| stored.value(0));
     match (kind, object) {
         (Kind::ClusterRole | Kind::Role, Some(role)) => index.put_role(namespace, name, &role),

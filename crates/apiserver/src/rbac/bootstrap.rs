@@ -98,7 +98,8 @@ fn mended(kind: Kind, live: &Value, wanted: &Value) -> Option<Value> {
     }
     let mut out = live.clone();
     for part in ["labels", "annotations"] {
-        for (key, value) in wanted.at(&["metadata", part]).and_then(Value::as_object).into_iter().flat_map(|m| m.iter()) {
+        for (key, value) in wanted.at(&["metadata", part]).and_then(Value::as_object).into_iter().flat_map(|m| m.iter())
+        {
             if live.at(&["metadata", part, key]).is_none() {
                 out.set_at(&["metadata", part, key], value.clone());
             }
@@ -218,10 +219,7 @@ fn binding(namespace: &str, name: &str, role_kind: &str, role: &str, subjects: &
     if !namespace.is_empty() {
         object.metadata_mut().insert("namespace", namespace);
     }
-    object.set_at(
-        &["roleRef"],
-        Value::Object(map! { "apiGroup" => GROUP, "kind" => role_kind, "name" => role }),
-    );
+    object.set_at(&["roleRef"], Value::Object(map! { "apiGroup" => GROUP, "kind" => role_kind, "name" => role }));
     let subjects: Option<Vec<Value>> = subjects.iter().map(|s| subject(s)).collect();
     let subjects = subjects?;
     if !subjects.is_empty() {
@@ -263,7 +261,8 @@ fn rule(words: &[&str]) -> Option<Rule> {
         let words: BTreeMap<String, ()> = text.split(',').map(|w| (w.to_owned(), ())).collect();
         words.into_keys().collect::<Vec<String>>()
     };
-    let words_of = |text: &str, long: fn(&str) -> &str| sorted(&text.split(',').map(long).collect::<Vec<_>>().join(","));
+    let words_of =
+        |text: &str, long: fn(&str) -> &str| sorted(&text.split(',').map(long).collect::<Vec<_>>().join(","));
     let verbs = |text: &str| {
         words_of(text, |verb| match verb {
             "read" => "get,list,watch",
@@ -307,7 +306,9 @@ mod tests {
         assert_eq!(edit.str_at(&["metadata", "labels", "rbac.authorization.k8s.io/aggregate-to-admin"]), Some("true"));
         assert_eq!(edit.get("rules"), Some(&Value::Null));
         assert_eq!(
-            json::to_string(find(Kind::ClusterRoleBinding, "system:controller:ttl-controller").get("subjects").unwrap()),
+            json::to_string(
+                find(Kind::ClusterRoleBinding, "system:controller:ttl-controller").get("subjects").unwrap()
+            ),
             r#"[{"kind":"ServiceAccount","name":"ttl-controller","namespace":"kube-system"}]"#
         );
     }

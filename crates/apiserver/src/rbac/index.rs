@@ -139,7 +139,9 @@ impl Index {
         let mut missing = Vec::new();
         let allowed = self.visit(request.user, request.namespace, |binding, kind, subject| {
             match self.rules(binding) {
-                Some(rules) if rules.iter().any(|r| r.allows(request)) => return Some(allowed_by(binding, kind, subject)),
+                Some(rules) if rules.iter().any(|r| r.allows(request)) => {
+                    return Some(allowed_by(binding, kind, subject));
+                }
                 Some(_) => {}
                 None => missing.push(missing_role(binding.cluster_role, &binding.role)),
             }

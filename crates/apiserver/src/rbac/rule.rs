@@ -165,7 +165,8 @@ pub fn compact(rules: Vec<Rule>) -> Vec<Rule> {
         let same = |r: &&mut Rule| {
             r.paths.is_empty() && r.groups == rule.groups && r.resources == rule.resources && r.names == rule.names
         };
-        let simple = rule.paths.is_empty() && rule.groups.len() == 1 && rule.resources.len() == 1 && rule.names.len() < 2;
+        let simple =
+            rule.paths.is_empty() && rule.groups.len() == 1 && rule.resources.len() == 1 && rule.names.len() < 2;
         match out.iter_mut().find(same).filter(|_| simple) {
             Some(held) => {
                 for verb in rule.verbs {

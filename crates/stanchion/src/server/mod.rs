@@ -7,9 +7,9 @@ mod pki;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
 use apiserver::http::{Listener, TlsFiles, server_config};
+use apiserver::rbac::Rbac;
 use apiserver::webhooks::WebhookClient;
 use apiserver::webhooks::conversion::WebhookConverter;
-use apiserver::rbac::Rbac;
 use clap::{Args as ClapArgs, ValueEnum};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -60,11 +60,23 @@ pub struct Args {
     tls_san: Vec<String>,
 
     /// Who decides who may do what; several are asked in turn. Node has no opinion: there are no nodes
-    #[arg(long, value_name = "MODE,...", value_enum, value_delimiter = ',', default_value = "RBAC", env = "STANCHION_AUTHORIZATION_MODE")]
+    #[arg(
+        long,
+        value_name = "MODE,...",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "RBAC",
+        env = "STANCHION_AUTHORIZATION_MODE"
+    )]
     authorization_mode: Vec<AuthorizationMode>,
 
     /// Who the tokens of service accounts are from
-    #[arg(long, value_name = "URL", default_value = "https://kubernetes.default.svc", env = "STANCHION_SERVICE_ACCOUNT_ISSUER")]
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "https://kubernetes.default.svc",
+        env = "STANCHION_SERVICE_ACCOUNT_ISSUER"
+    )]
     service_account_issuer: String,
 
     /// For whom tokens have to be to be accepted [default: the issuer]
