@@ -1,0 +1,117 @@
+//! Admission webhooks: those that MutatingWebhookConfigurations and ValidatingWebhookConfigurations name.
+//!
+//! The configurations are read when the server starts and whenever one is written, before that write is answered.
+//! Where there are none, a request costs nothing more.
+
+mod configured;
+mod matching;
+mod mutating;
+mod review;
+mod validating;
+
+use self::configured::Configured;
+use super::{Admission, Attributes, Step};
+use crate::Server;
+use crate::answer::Failure;
+use crate::catalogue::Resource;
+use crate::registry;
+use crate::webhooks::WebhookClient;
+use arc_swap::ArcSwap;
+use object::{Status, Value};
+use std::sync::Arc;
+
+/// The kinds that webhooks are never called for, lest nobody could mend them.
+const EXEMPT: [&str; 6] = [
+    "validatingwebhookconfigurations",
+    "mutatingwebhookconfigurations",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+];
+
+/// Calls the configured webhooks.
+pub struct Webhooks {
+    client: Arc<WebhookClient>,
+    configured: ArcSwap<Configured>,
+    attribute: bool,
+}
+
+impl Webhooks {
+    /// Webhooks that are called by a client. `attribute` is whether what a webhook changes is owned by it, not by the
+    /// one who writes.
+    pub fn new(client: Arc<WebhookClient>, attribute: bool) -> Self {
+        Webhooks { client, configured: ArcSwap::default(), attribute }
+    }
+}
+
+impl Admission for Webhooks {
+    fn mutate<'a>(
+        &'a self,
+        server: &'a Server,
+        attributes: Attributes<'a>,
+        object: Option<&'a mut Value>,
+        warnings: &'a mut Vec<String>,
+    ) -> Step<'a, bool> {
+        Box::pin(async move {
+            let configured = self.configured.load_full();
+            if configured.mutating.is_empty() {
+                return Ok(false);
+            }
+            let before = if self.attribute { object.as_deref().cloned() } else { None };
+            let _ = before;
+            mutating::dispatch(&self.client, server, &configured.mutating, attributes, object, warnings).await
+        })
+    }
+
+    fn validate<'a>(
+        &'a self,
+        server: &'a Server,
+        attributes: Attributes<'a>,
+        object: Option<&'a Value>,
+        warnings: &'a mut Vec<String>,
+    ) -> Step<'a, ()> {
+        Box::pin(async move {
+            let configured = self.configured.load_full();
+            if configured.validating.is_empty() {
+                return Ok(());
+            }
+            validating::dispatch(&self.client, server, &configured.validating, attributes, object, warnings).await
+        })
+    }
+
+    fn concerns(&self, resource: &Resource) -> bool {
+        let configured = self.configured.load();
+        !configured.is_empty()
+            && !(resource.group == "admissionregistration.k8s.io" && EXEMPT.contains(&resource.plural.as_str()))
+            && configured.concern(&resource.plural)
+    }
+
+    fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {
+        Box::pin(async move {
+            let configured = Configured::read(&*server.store).await.map_err(registry::read_failure)?;
+            self.configured.store(Arc::new(configured));
+            Ok(())
+        })
+    }
+}
+
+/// Why a call of a webhook did not let a request pass.
+enum Refusal {
+    /// It could not be called, or did not answer as it should: a matter of the failure policy.
+    Call(String),
+    /// It refused, or its answer cannot be used.
+    Request(Failure),
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Refusal::Request(failure)
+    }
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Refusal::Request(status.into())
+    }
+}

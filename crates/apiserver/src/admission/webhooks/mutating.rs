@@ -1,0 +1,201 @@
+//! Webhooks that may change an object. They are called one after the other, each sees what the one before made; those
+//! that ask for it are called once more when a later one changed something.
+
+use super::Refusal;
+use super::configured::Hook;
+use super::matching::{Matching, Place};
+use super::review;
+use crate::Server;
+use crate::admission::Attributes;
+use crate::answer::Outcome;
+use crate::webhooks::WebhookClient;
+use object::{Status, Value, go, json};
+use patch::json_patch::JsonPatch;
+use std::collections::HashSet;
+
+/// The objects of a request, in the version of the webhook that was called last.
+struct Current<'a> {
+    place: Place,
+    object: Option<Value>,
+    old: Option<Value>,
+    /// What `old` was before any conversion.
+    original: Option<&'a Value>,
+    changed: bool,
+}
+
+/// Which webhooks are called again.
+#[derive(Default)]
+struct Reinvocation {
+    /// Were called, and would be called again.
+    called: HashSet<String>,
+    /// Are called again.
+    again: HashSet<String>,
+    /// Whether anything was changed.
+    wanted: bool,
+}
+
+/// Lets webhooks change the object of a request; tells whether one did.
+pub(super) async fn dispatch(
+    client: &WebhookClient,
+    server: &Server,
+    hooks: &[Hook],
+    attributes: Attributes<'_>,
+    object: Option<&mut Value>,
+    warnings: &mut Vec<String>,
+) -> Outcome<bool> {
+    let mut matching = Matching::new(server, attributes);
+    let own = matching.place();
+    let mut current = Current {
+        place: own.clone(),
+        object: object.as_deref().cloned(),
+        old: attributes.old.cloned(),
+        original: attributes.old,
+        changed: false,
+    };
+    let mut reinvocation = Reinvocation::default();
+    for round in 0..2 {
+        for hook in hooks {
+            if round == 1 && !reinvocation.again.contains(&hook.uid) {
+                continue;
+            }
+            one(client, hook, &mut matching, &mut current, &mut reinvocation, warnings).await?;
+        }
+        if !reinvocation.wanted {
+            break;
+        }
+    }
+    if !current.changed {
+        return Ok(false);
+    }
+    current.bring_to(&matching, &own).await?;
+    if let (Some(object), Some(new)) = (object, current.object) {
+        check_version(&new, &own)?;
+        *object = new;
+    }
+    Ok(true)
+}
+
+/// Calls one webhook, if it is to be called.
+async fn one(
+    client: &WebhookClient,
+    hook: &Hook,
+    matching: &mut Matching<'_>,
+    current: &mut Current<'_>,
+    reinvocation: &mut Reinvocation,
+    warnings: &mut Vec<String>,
+) -> Outcome<()> {
+    let called = matching.call(hook, current.object.as_ref(), current.old.as_ref()).await?;
+    let Some(place) = called else { return Ok(()) };
+    current.bring_to(matching, &place).await?;
+    let (object, old) = (current.object.as_ref(), current.old.as_ref());
+    if !matching.conditions(hook, &place, object, old)? {
+        return Ok(());
+    }
+    let request = review::request(matching, &place);
+    let options = matching.attributes.options;
+    let answer = review::call(client, hook, true, &request, object, old, options, warnings).await;
+    let changed = match answer {
+        Ok(answer) => match answer.patch {
+            Some(patch) => apply(hook, matching, current, &patch),
+            None => Ok(false),
+        },
+        Err(refusal) => Err(refusal),
+    };
+    if let Ok(true) = changed {
+        // Whoever was called before has to see the change.
+        reinvocation.again.extend(reinvocation.called.drain());
+        reinvocation.wanted = true;
+    }
+    if hook.reinvoked {
+        reinvocation.called.insert(hook.uid.clone());
+    }
+    match changed {
+        Ok(_) => Ok(()),
+        Err(Refusal::Call(why)) if !hook.required => {
+            tracing::warn!(webhook = hook.name, why, "a webhook cannot be called; the request goes on");
+            Ok(())
+        }
+        Err(Refusal::Call(why)) => Err(Status::internal(why).into()),
+        Err(Refusal::Request(failure)) => Err(failure),
+    }
+}
+
+/// Applies a webhook's patch; tells whether the object is another one then.
+fn apply(hook: &Hook, matching: &Matching<'_>, current: &mut Current<'_>, patch: &[u8]) -> Result<bool, Refusal> {
+    let read = json::parse(patch).map_err(|e| e.to_string()).and_then(JsonPatch::read);
+    let patch = read.map_err(Status::internal)?;
+    if patch.is_empty() {
+        return Ok(false);
+    }
+    let Some(object) = &current.object else {
+        let name = go::quote(&hook.name);
+        let why = format!(
+            "admission webhook {name} attempted to modify the object, which is not supported for this operation"
+        );
+        return Err(Status::internal(why).into());
+    };
+    let mut new = patch.apply(object.clone()).map_err(Status::internal)?;
+    decode(matching, &current.place, &mut new).map_err(Status::internal)?;
+    let changed = new != *object;
+    current.object = Some(new);
+    current.changed = true;
+    Ok(changed)
+}
+
+/// Reads what a patch made as an object of the version, with its defaults.
+fn decode(matching: &Matching<'_>, place: &Place, object: &mut Value) -> Result<(), String> {
+    if !matches!(object, Value::Object(_)) {
+        const TYPE: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+        let kind = match object.type_name() {
+            "integer" => "number",
+            "boolean" => "bool",
+            name => name,
+        };
+        let error = format!("json: cannot unmarshal {kind} into Go value of type {TYPE}");
+        return Err(format!("couldn't get version/kind; json parse error: {error}"));
+    }
+    let custom = matching.attributes.resource.is_custom();
+    if object.str_at(&["kind"]).unwrap_or_default().is_empty() {
+        if custom {
+            return Err(format!("Object 'Kind' is missing in '{}'", json::to_string(object)));
+        }
+        object.set_at(&["kind"], place.kind.2.as_str().into());
+    }
+    if !custom && object.str_at(&["apiVersion"]).unwrap_or_default().is_empty() {
+        object.set_at(&["apiVersion"], place.api_version().into());
+    }
+    matching.complete(place, object)
+}
+
+/// An error if an object left its version.
+fn check_version(object: &Value, place: &Place) -> Outcome<()> {
+    let text = |key: &str| object.str_at(&[key]).unwrap_or_default();
+    let wanted = place.api_version();
+    if text("apiVersion") == wanted {
+        return Ok(());
+    }
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    let why = format!(
+        "{version}, Kind={kind} is unstructured and is not suitable for converting to {}",
+        go::quote(&wanted)
+    );
+    Err(Status::internal(why).into())
+}
+
+impl Current<'_> {
+    /// Converts the objects to another version.
+    async fn bring_to(&mut self, matching: &Matching<'_>, place: &Place) -> Outcome<()> {
+        if self.place.kind == place.kind {
+            self.place = place.clone();
+            return Ok(());
+        }
+        if let Some(object) = self.object.take() {
+            self.object = Some(matching.convert(object, &self.place, place).await?);
+        }
+        if let Some(original) = self.original {
+            self.old = Some(matching.convert(original.clone(), &matching.place(), place).await?);
+        }
+        self.place = place.clone();
+        Ok(())
+    }
+}
