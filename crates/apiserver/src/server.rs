@@ -110,6 +110,8 @@ impl Server {
             stop: watch::channel(false).0,
         });
         definitions::start(&server).await?;
+        let configured = server.options.admission.configure(&server).await;
+        configured.map_err(|failure| StartError::Objects(format!("{failure:?}")))?;
         let mut started = namespaces::start(&server).await;
         if started.is_ok() {
             started = crate::rbac::ensure(&server).await;

@@ -1,5 +1,9 @@
 //! Who may change or refuse a write after it was authorised.
 
+pub(crate) mod authorizer;
+pub(crate) mod cel;
+pub mod webhooks;
+
 use crate::Server;
 use crate::answer::{Failure, Outcome};
 use crate::auth::UserInfo;
@@ -41,12 +45,12 @@ pub type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 
 /// Webhooks and policies. Objects are as clients of the request's version see them. Each step gives warnings for the
 /// client.
 pub trait Admission: Send + Sync + 'static {
-    /// May change the object that is to be written; tells whether it did.
+    /// May change the object that is to be written (none for a delete); tells whether it did.
     fn mutate<'a>(
         &'a self,
         server: &'a Server,
         attributes: Attributes<'a>,
-        object: &'a mut Value,
+        object: Option<&'a mut Value>,
         warnings: &'a mut Vec<String>,
     ) -> Step<'a, bool> {
         let _ = (server, attributes, object, warnings);
@@ -62,6 +66,13 @@ pub trait Admission: Send + Sync + 'static {
         warnings: &'a mut Vec<String>,
     ) -> Step<'a, ()> {
         let _ = (server, attributes, object, warnings);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Reads what is configured. Called when the server starts and whenever an object of the group
+    /// `admissionregistration.k8s.io` was written.
+    fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {
+        let _ = server;
         Box::pin(std::future::ready(Ok(())))
     }
 

@@ -18,7 +18,11 @@ use store::{Expect, Write, WriteError};
 impl Server {
     /// Called after each committed write of an object.
     pub(crate) async fn committed(self: &Arc<Self>, resource: &Resource, key: &str) {
-        if definitions::is_definitions(resource) {
+        if resource.group == "admissionregistration.k8s.io" {
+            if let Err(failure) = self.options.admission.configure(self).await {
+                tracing::error!(?failure, key, "admission cannot be configured");
+            }
+        } else if definitions::is_definitions(resource) {
             definitions::changed(self, key).await;
         } else if let Some(definition) = resource.definition.as_ref().filter(|d| d.terminating) {
             definitions::empty(self, &definition.name);

@@ -58,9 +58,10 @@ pub(crate) async fn store_new(
     if admits {
         let mut sent = write::sent(request, &object);
         let mut warnings = Vec::new();
-        let attributes = write::attributes(request, "CREATE", Part::Main, options, &option_values);
-        let changed = server.options.admission.mutate(&server, attributes, &mut sent, &mut warnings).await?;
+        let attributes = write::attributes(request, "CREATE", Part::Main, options, &option_values).with_name(&name);
+        let changed = server.options.admission.mutate(&server, attributes, Some(&mut sent), &mut warnings).await;
         warnings.into_iter().for_each(|w| request.warnings.add(w));
+        let changed = changed?;
         if changed {
             object = write::receive(request, sent, Vec::new(), false).map_err(Status::internal)?.0;
         }
@@ -83,8 +84,10 @@ pub(crate) async fn store_new(
             let sent = write::sent(request, &object);
             let mut warnings = Vec::new();
             let attributes = write::attributes(request, "CREATE", Part::Main, options, &option_values);
-            server.options.admission.validate(&server, attributes, Some(&sent), &mut warnings).await?;
+            let attributes = attributes.with_name(&name);
+            let judged = server.options.admission.validate(&server, attributes, Some(&sent), &mut warnings).await;
             warnings.into_iter().for_each(|w| request.warnings.add(w));
+            judged?;
         }
         let stored = server.save(&resource, &object).await?;
         let key = registry::key(&resource, object.namespace(), &name);

@@ -151,10 +151,13 @@ async fn admit(request: &mut Request<'_>, live: &Value, name: &str, options: &De
         now: request.now,
     };
     let mut warnings = Vec::new();
-    server.options.admission.mutate(&server, attributes, &mut Value::Null, &mut warnings).await?;
-    server.options.admission.validate(&server, attributes, None, &mut warnings).await?;
+    let outcome = server.options.admission.mutate(&server, attributes, None, &mut warnings).await.map(drop);
+    let outcome = match outcome {
+        Ok(()) => server.options.admission.validate(&server, attributes, None, &mut warnings).await,
+        refused => refused,
+    };
     warnings.into_iter().for_each(|w| request.warnings.add(w));
-    Ok(())
+    outcome
 }
 
 /// The object as it stays; nothing when it can go at once.

@@ -360,12 +360,14 @@ async fn admit(request: &mut Request<'_>, change: &Change<'_>, live: &Value, obj
     }
     let old = sent(request, live);
     let mut new = sent(request, object);
+    // Clients need not send it, and upstream's types always have it.
+    new.metadata_mut().get_or_insert("creationTimestamp", || Value::Null);
     let mut warnings = Vec::new();
     let options = options_object("UpdateOptions", change.options);
     let attributes = attributes(request, "UPDATE", change.part, change.options, &options).with_old(&old);
-    let changed = admission.mutate(&server, attributes, &mut new, &mut warnings).await?;
+    let changed = admission.mutate(&server, attributes, Some(&mut new), &mut warnings).await;
     warnings.into_iter().for_each(|w| request.warnings.add(w));
-    if changed {
+    if changed? {
         let received = receive(request, new, Vec::new(), false);
         *object = received.map_err(|e| Failure::from(Status::internal(e)))?.0;
     }
@@ -381,12 +383,9 @@ pub(crate) fn options_object(kind: &str, options: &WriteOptions) -> Value {
     if !options.field_manager.is_empty() {
         out.insert("fieldManager", options.field_manager.as_str());
     }
-    let validation = match options.validation {
-        FieldValidation::Ignore => "Ignore",
-        FieldValidation::Warn => "Warn",
-        FieldValidation::Strict => "Strict",
-    };
-    out.insert("fieldValidation", validation);
+    if !options.given_validation.is_empty() {
+        out.insert("fieldValidation", options.given_validation.as_str());
+    }
     Value::Object(out)
 }
 
@@ -413,6 +412,12 @@ pub(crate) fn attributes<'a>(
 }
 
 impl<'a> Attributes<'a> {
+    /// With the name of the object.
+    pub(crate) fn with_name(mut self, name: &'a str) -> Self {
+        self.name = name;
+        self
+    }
+
     /// With the object as it is.
     pub(crate) fn with_old(mut self, old: &'a Value) -> Self {
         self.old = Some(old);
@@ -449,8 +454,9 @@ async fn replace(
         let mut warnings = Vec::new();
         let options = options_object("UpdateOptions", change.options);
         let attributes = attributes(request, "UPDATE", change.part, change.options, &options).with_old(&old);
-        server.options.admission.validate(&server, attributes, Some(&new), &mut warnings).await?;
+        let judged = server.options.admission.validate(&server, attributes, Some(&new), &mut warnings).await;
         warnings.into_iter().for_each(|w| request.warnings.add(w));
+        judged?;
     }
     let stored = server.save(&resource, &object).await?;
     let going = !live.meta_str("deletionTimestamp").is_empty();

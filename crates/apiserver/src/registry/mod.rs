@@ -128,6 +128,18 @@ impl Server {
         Ok(Stored::new(&object, fingerprint))
     }
 
+    /// An object of a custom resource in another version, with nothing taken away.
+    pub(crate) async fn convert_as_sent(&self, from: &Resource, mut object: Value, wanted: &str) -> Outcome<Value> {
+        if from.definition.as_ref().is_some_and(|d| d.converts) {
+            return self.convert(from, object, wanted).await.map_err(|failure| match failure {
+                Failure::Status(status) => Status::internal(status.message).into(),
+                other => other,
+            });
+        }
+        object.set_at(&["apiVersion"], wanted.into());
+        Ok(object)
+    }
+
     /// Asks the definition's webhook to convert an object.
     pub(crate) async fn convert(&self, resource: &Resource, object: Value, wanted: &str) -> Outcome<Value> {
         let Some(definition) = &resource.definition else { return Ok(object) };

@@ -27,6 +27,8 @@ pub struct WriteOptions {
     pub field_manager: String,
     /// What is done about unknown fields.
     pub validation: FieldValidation,
+    /// The same as the client gave it; often empty.
+    pub given_validation: String,
     /// Whether an apply takes fields over from others.
     pub force: bool,
 }
@@ -76,7 +78,8 @@ impl WriteOptions {
             Write::Patch | Write::Apply => "PatchOptions",
         };
         refuse(kind, &errors)?;
-        Ok(WriteOptions { dry_run, field_manager, validation, force: query.flag("force") })
+        let given_validation = query.get("fieldValidation").unwrap_or_default().to_owned();
+        Ok(WriteOptions { dry_run, field_manager, validation, given_validation, force: query.flag("force") })
     }
 }
 

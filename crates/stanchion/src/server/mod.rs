@@ -4,6 +4,7 @@ mod kubeconfig;
 mod logging;
 mod pki;
 
+use apiserver::admission::webhooks::Webhooks;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
 use apiserver::http::{Listener, TlsFiles, server_config};
@@ -87,6 +88,10 @@ pub struct Args {
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
     anonymous_auth: bool,
 
+    /// Let what a mutating webhook changes be owned by the webhook, by its name, in managedFields
+    #[arg(long, env = "STANCHION_ATTRIBUTE_WEBHOOK_CHANGES")]
+    attribute_webhook_changes: bool,
+
     /// What is logged: error, warn, info, debug or trace, or a filter such as info,apiserver=debug
     #[arg(long, value_name = "LEVEL", default_value = "warn", env = "STANCHION_LOG_LEVEL")]
     log_level: String,
@@ -150,6 +155,7 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let options = apiserver::Options {
         authorizer,
         tokens,
+        admission: Arc::new(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes)),
         converter: Arc::new(WebhookConverter::new(webhooks)),
         advertised: address.to_string(),
         ..apiserver::Options::default()

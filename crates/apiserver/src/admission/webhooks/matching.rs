@@ -8,6 +8,7 @@ use crate::admission::{Attributes, NAMESPACES};
 use crate::answer::{Failure, Outcome};
 use crate::catalogue::{Catalogue, Resource, api_version};
 use crate::registry;
+use crate::strategy::Part;
 use object::field::aggregate;
 use object::status::Qualified;
 use object::{Map, Status, Value};
@@ -66,13 +67,8 @@ impl<'a> Matching<'a> {
     }
 
     /// The version for which a webhook is called; none if it is not called. The conditions are judged separately.
-    pub async fn call(
-        &mut self,
-        hook: &Hook,
-        object: Option<&Value>,
-        old: Option<&Value>,
-    ) -> Outcome<Option<Place>> {
-        let namespace = self.in_namespace(hook).await;
+    pub async fn call(&mut self, hook: &Hook, object: Option<&Value>, old: Option<&Value>) -> Outcome<Option<Place>> {
+        let namespace = self.in_namespace(hook, object).await;
         if matches!(namespace, Ok(false)) {
             return Ok(None);
         }
@@ -125,7 +121,12 @@ impl<'a> Matching<'a> {
     /// The namespace of the request; for a namespace that is its name.
     pub fn namespace(&self) -> &'a str {
         let attributes = self.attributes;
-        if self.is_namespace() { attributes.name } else { attributes.namespace }
+        match self.is_namespace() {
+            // One that is created is in no path yet.
+            true if attributes.operation == "CREATE" => "",
+            true => attributes.name,
+            false => attributes.namespace,
+        }
     }
 
     fn is_namespace(&self) -> bool {
@@ -133,12 +134,17 @@ impl<'a> Matching<'a> {
     }
 
     /// Whether the webhook is called in the namespace of the request.
-    async fn in_namespace(&mut self, hook: &Hook) -> Outcome<bool> {
+    async fn in_namespace(&mut self, hook: &Hook, object: Option<&Value>) -> Outcome<bool> {
         let namespace = self.namespace();
         if namespace.is_empty() && !self.is_namespace() {
             return Ok(true);
         }
         let selector = hook.namespaces.as_ref().map_err(|why| Failure::from(Status::internal(why)))?;
+        let written = self.is_namespace() && self.attributes.subresource.is_empty();
+        if let Some(object) = object.filter(|_| written) {
+            // The labels that it is to have.
+            return Ok(selector.matches_object(object));
+        }
         if self.namespace_labels.is_none() {
             self.namespace_labels = Some(self.labels(namespace).await?);
         }
@@ -146,12 +152,8 @@ impl<'a> Matching<'a> {
         Ok(selector.matches(labels))
     }
 
-    /// The labels of a namespace; of one that is written, those that it is to have.
+    /// The labels of a namespace.
     async fn labels(&self, namespace: &str) -> Outcome<Option<Map>> {
-        let written = self.is_namespace() && self.attributes.subresource.is_empty();
-        if written && self.attributes.operation != "DELETE" {
-            return Ok(self.attributes.labels.cloned());
-        }
         let entry = self.server.store.get(&format!("{NAMESPACES}{namespace}"), None).await;
         let Some(entry) = entry.map_err(registry::read_failure)? else {
             return Err(Status::not_found(Qualified { group: "", name: "namespaces" }, namespace).into());
@@ -160,13 +162,7 @@ impl<'a> Matching<'a> {
     }
 
     /// Whether the conditions of a webhook hold for the request, whose objects are in the webhook's version.
-    pub fn conditions(
-        &self,
-        hook: &Hook,
-        place: &Place,
-        object: Option<&Value>,
-        old: Option<&Value>,
-    ) -> Outcome<bool> {
+    pub fn conditions(&self, hook: &Hook, place: &Place, object: Option<&Value>, old: Option<&Value>) -> Outcome<bool> {
         if hook.conditions.is_empty() {
             return Ok(true);
         }
@@ -192,6 +188,38 @@ impl<'a> Matching<'a> {
                 Err(Status::forbidden(resource.qualified(), attributes.name, &aggregate(&errors)).into())
             }
         }
+    }
+
+    /// Brings an object into the shape of a version: unknown fields go, defaults come. The error is Go's text.
+    pub fn complete(&self, place: &Place, object: &mut Value) -> Result<(), String> {
+        let resource = self.catalogue.resource(&place.group, &place.version, &self.attributes.resource.plural);
+        let Some(resource) = resource else { return Ok(()) };
+        let whole = (resource.group.as_str(), resource.version.as_str(), resource.kind.as_str());
+        // Of other objects, such as scales, and of those that are no longer what they were, nothing is known.
+        let (group, version, kind) = &place.kind;
+        let is = |key: &str, wanted: &str| object.str_at(&[key]) == Some(wanted);
+        let unchanged = is("apiVersion", &resource.api_version()) && is("kind", &resource.kind);
+        if whole != (group.as_str(), version.as_str(), kind.as_str()) || !unchanged {
+            return Ok(());
+        }
+        resource.strategy.receive(object, false)?;
+        resource.strategy.present(object);
+        Ok(())
+    }
+
+    /// Lets a webhook own what it changed. Of objects in other versions than the request's nothing is told.
+    pub fn attribute(&self, place: &Place, before: &Value, after: Value, manager: &str) -> Value {
+        let attributes = self.attributes;
+        let part = match attributes.subresource {
+            "" => Part::Main,
+            "status" => Part::Status,
+            _ => return after,
+        };
+        if *place != self.place() {
+            return after;
+        }
+        let ownership = attributes.resource.strategy.ownership();
+        ownership.updated(part, before, after, manager, attributes.now.as_second())
     }
 
     /// An object of a version of the resource in another one.

@@ -58,9 +58,8 @@ impl Admission for Webhooks {
             if configured.mutating.is_empty() {
                 return Ok(false);
             }
-            let before = if self.attribute { object.as_deref().cloned() } else { None };
-            let _ = before;
-            mutating::dispatch(&self.client, server, &configured.mutating, attributes, object, warnings).await
+            let calls = mutating::Calls { client: &self.client, attribute: self.attribute };
+            mutating::dispatch(calls, server, &configured.mutating, attributes, object, warnings).await
         })
     }
 

@@ -13,6 +13,15 @@ use object::{Status, Value, go, json};
 use patch::json_patch::JsonPatch;
 use std::collections::HashSet;
 
+/// How webhooks are called.
+#[derive(Clone, Copy)]
+pub(super) struct Calls<'a> {
+    /// By whom.
+    pub client: &'a WebhookClient,
+    /// Whether what a webhook changes is owned by it.
+    pub attribute: bool,
+}
+
 /// The objects of a request, in the version of the webhook that was called last.
 struct Current<'a> {
     place: Place,
@@ -36,7 +45,7 @@ struct Reinvocation {
 
 /// Lets webhooks change the object of a request; tells whether one did.
 pub(super) async fn dispatch(
-    client: &WebhookClient,
+    calls: Calls<'_>,
     server: &Server,
     hooks: &[Hook],
     attributes: Attributes<'_>,
@@ -58,7 +67,7 @@ pub(super) async fn dispatch(
             if round == 1 && !reinvocation.again.contains(&hook.uid) {
                 continue;
             }
-            one(client, hook, &mut matching, &mut current, &mut reinvocation, warnings).await?;
+            one(calls, hook, &mut matching, &mut current, &mut reinvocation, warnings).await?;
         }
         if !reinvocation.wanted {
             break;
@@ -77,7 +86,7 @@ pub(super) async fn dispatch(
 
 /// Calls one webhook, if it is to be called.
 async fn one(
-    client: &WebhookClient,
+    calls: Calls<'_>,
     hook: &Hook,
     matching: &mut Matching<'_>,
     current: &mut Current<'_>,
@@ -93,10 +102,10 @@ async fn one(
     }
     let request = review::request(matching, &place);
     let options = matching.attributes.options;
-    let answer = review::call(client, hook, true, &request, object, old, options, warnings).await;
+    let answer = review::call(calls.client, hook, true, &request, object, old, options, warnings).await;
     let changed = match answer {
         Ok(answer) => match answer.patch {
-            Some(patch) => apply(hook, matching, current, &patch),
+            Some(patch) => apply(calls.attribute, hook, matching, current, &patch),
             None => Ok(false),
         },
         Err(refusal) => Err(refusal),
@@ -121,7 +130,13 @@ async fn one(
 }
 
 /// Applies a webhook's patch; tells whether the object is another one then.
-fn apply(hook: &Hook, matching: &Matching<'_>, current: &mut Current<'_>, patch: &[u8]) -> Result<bool, Refusal> {
+fn apply(
+    attribute: bool,
+    hook: &Hook,
+    matching: &Matching<'_>,
+    current: &mut Current<'_>,
+    patch: &[u8],
+) -> Result<bool, Refusal> {
     let read = json::parse(patch).map_err(|e| e.to_string()).and_then(JsonPatch::read);
     let patch = read.map_err(Status::internal)?;
     if patch.is_empty() {
@@ -137,6 +152,9 @@ fn apply(hook: &Hook, matching: &Matching<'_>, current: &mut Current<'_>, patch:
     let mut new = patch.apply(object.clone()).map_err(Status::internal)?;
     decode(matching, &current.place, &mut new).map_err(Status::internal)?;
     let changed = new != *object;
+    if attribute && changed {
+        new = matching.attribute(&current.place, object, new, &hook.name);
+    }
     current.object = Some(new);
     current.changed = true;
     Ok(changed)
@@ -145,7 +163,8 @@ fn apply(hook: &Hook, matching: &Matching<'_>, current: &mut Current<'_>, patch:
 /// Reads what a patch made as an object of the version, with its defaults.
 fn decode(matching: &Matching<'_>, place: &Place, object: &mut Value) -> Result<(), String> {
     if !matches!(object, Value::Object(_)) {
-        const TYPE: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+        const TYPE: &str =
+            r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
         let kind = match object.type_name() {
             "integer" => "number",
             "boolean" => "bool",
@@ -175,10 +194,8 @@ fn check_version(object: &Value, place: &Place) -> Outcome<()> {
         return Ok(());
     }
     let (version, kind) = (text("apiVersion"), text("kind"));
-    let why = format!(
-        "{version}, Kind={kind} is unstructured and is not suitable for converting to {}",
-        go::quote(&wanted)
-    );
+    let why =
+        format!("{version}, Kind={kind} is unstructured and is not suitable for converting to {}", go::quote(&wanted));
     Err(Status::internal(why).into())
 }
 

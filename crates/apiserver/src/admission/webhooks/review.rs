@@ -83,7 +83,10 @@ pub(super) async fn call(
 ) -> Result<Admitted, Refusal> {
     let failed = |why: String| Refusal::Call(format!("failed calling webhook {}: {why}", go::quote(&hook.name)));
     let review = hook.review.ok_or_else(|| {
-        failed("could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)".to_owned())
+        failed(
+            "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+                .to_owned(),
+        )
     })?;
     client.check(&hook.client).map_err(|why| failed(format!("could not get REST client: {why}")))?;
     let uid = uid()?;
@@ -190,9 +193,18 @@ mod tests {
     #[test]
     fn denials_are_worded_as_upstream_does() {
         for (status, expected) in [
-            (r#"{"message":"m","code":418,"reason":"R"}"#, r#"{"apiVersion":"v1","code":418,"kind":"Status","message":"admission webhook \"a.b.c\" denied the request: m","metadata":{},"reason":"R","status":"Failure"}"#),
-            (r#"{"reason":"R","code":0}"#, r#"{"apiVersion":"v1","code":400,"kind":"Status","message":"admission webhook \"a.b.c\" denied the request: R","metadata":{},"reason":"R","status":"Failure"}"#),
-            ("{}", r#"{"apiVersion":"v1","code":400,"kind":"Status","message":"admission webhook \"a.b.c\" denied the request without explanation","metadata":{},"status":"Failure"}"#),
+            (
+                r#"{"message":"m","code":418,"reason":"R"}"#,
+                r#"{"apiVersion":"v1","code":418,"kind":"Status","message":"admission webhook \"a.b.c\" denied the request: m","metadata":{},"reason":"R","status":"Failure"}"#,
+            ),
+            (
+                r#"{"reason":"R","code":0}"#,
+                r#"{"apiVersion":"v1","code":400,"kind":"Status","message":"admission webhook \"a.b.c\" denied the request: R","metadata":{},"reason":"R","status":"Failure"}"#,
+            ),
+            (
+                "{}",
+                r#"{"apiVersion":"v1","code":400,"kind":"Status","message":"admission webhook \"a.b.c\" denied the request without explanation","metadata":{},"status":"Failure"}"#,
+            ),
         ] {
             let Failure::Object(_, object) = denial("a.b.c", Some(&value(status))) else { panic!() };
             assert_eq!(json::to_string(&object), expected);
@@ -202,14 +214,16 @@ mod tests {
     #[test]
     fn answers_are_verified() {
         let wrap = |response: &str| {
-            value(&format!(
-                r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{response}}}"#
-            ))
+            value(&format!(r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{response}}}"#))
         };
         for (response, mutating, expected) in [
             (r#"{"uid":"x"}"#, true, r#"expected response.uid="u", got "x""#),
             (r#"{"uid":"u","patch":"W10="}"#, true, "webhook returned response.patch but not response.patchType"),
-            (r#"{"uid":"u","patchType":"JSONPatch"}"#, true, "webhook returned response.patchType but not response.patch"),
+            (
+                r#"{"uid":"u","patchType":"JSONPatch"}"#,
+                true,
+                "webhook returned response.patchType but not response.patch",
+            ),
             (r#"{"uid":"u","patch":"W10="}"#, false, "validating webhook may not return response.patch"),
             (r#"{"uid":"u","patchType":""}"#, false, "validating webhook may not return response.patchType"),
         ] {

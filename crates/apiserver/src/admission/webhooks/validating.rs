@@ -48,8 +48,7 @@ pub(super) async fn dispatch(
         let mut warnings = Vec::new();
         let (object, old) = objects(converted, place, object, attributes.old);
         let request = review::request(matching, place);
-        let answer =
-            review::call(client, hook, false, &request, object, old, attributes.options, &mut warnings).await;
+        let answer = review::call(client, hook, false, &request, object, old, attributes.options, &mut warnings).await;
         (answer, warnings)
     });
     let answers = join_all(answers).await;
