@@ -72,7 +72,7 @@ pub(crate) async fn admitted(
     let given = write::options_object("CreateOptions", options);
     let mut warnings = Vec::new();
     let attributes = write::attributes(request, "CREATE", part, options, &given);
-    admission.mutate(&server, attributes, &mut object, &mut warnings).await?;
+    admission.mutate(&server, attributes, Some(&mut object), &mut warnings).await?;
     admission.validate(&server, attributes, Some(&object), &mut warnings).await?;
     warnings.into_iter().for_each(|w| request.warnings.add(w));
     Ok(object)
