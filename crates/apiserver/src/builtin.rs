@@ -59,10 +59,19 @@ fn resource(resource: &'static kinds::Resource, version: &'static kinds::Version
         categories: texts(resource.categories),
         verbs: resource.verbs,
         subresources: subresources.collect(),
-        deprecation: String::new(),
+        deprecation: deprecation(resource.group, resource.kind).to_owned(),
         storage: Arc::new(storage),
         strategy,
         definition: None,
+    }
+}
+
+/// What clients of an old kind are told.
+fn deprecation(group: &str, kind: &str) -> &'static str {
+    match (group, kind) {
+        ("", "Endpoints") => "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        ("", "ComponentStatus") => "v1 ComponentStatus is deprecated in v1.19+",
+        _ => "",
     }
 }
 

@@ -11,8 +11,7 @@ pub const INVALID_PATCH: &str = "Invalid JSON Patch";
 
 /// Lays `patch` over `target`: members that are null are taken away, objects are merged, everything else replaces.
 ///
-/// Differs from RFC 7386 where the library does: nulls are taken out of lists, too, unless the list replaces an
-/// object.
+/// Nulls in lists are values: they stay.
 pub fn apply(target: Value, patch: Value) -> Value {
     match (target, patch) {
         (Value::Object(target), Value::Object(patch)) => Value::Object(apply_map(target, patch)),
@@ -85,17 +84,14 @@ fn apply_map(target: Map, patch: Map) -> Map {
     }
 }
 
-/// Takes out all nulls, in objects and in lists.
+/// Takes all nulls out of objects, those within lists too. The items of lists stay, null or not.
 fn prune(value: &mut Value) {
     match value {
         Value::Object(members) => members.retain(|_, value| {
             prune(value);
             !value.is_null()
         }),
-        Value::Array(items) => items.retain_mut(|value| {
-            prune(value);
-            !value.is_null()
-        }),
+        Value::Array(items) => items.iter_mut().for_each(prune),
         _ => {}
     }
 }
@@ -158,8 +154,8 @@ mod tests {
             ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
             ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
             // Its own ways.
-            ("{}", r#"{"a":[1,null,{"b":null}]}"#, r#"{"a":[1,{}]}"#),
-            (r#"{"a":[2]}"#, r#"{"a":[1,null]}"#, r#"{"a":[1]}"#),
+            ("{}", r#"{"a":[1,null,{"b":null}]}"#, r#"{"a":[1,null,{}]}"#),
+            (r#"{"a":[2]}"#, r#"{"a":[1,null]}"#, r#"{"a":[1,null]}"#),
             (r#"{"a":{}}"#, r#"{"a":[1,null]}"#, r#"{"a":[1,null]}"#),
             (r#"{"a":null}"#, r#"{"a":{"b":null}}"#, r#"{"a":{}}"#),
         ] {

@@ -78,7 +78,7 @@ pub(crate) async fn store_new(
         let name = object.name().to_owned();
         if attempt == 1 {
             let checked = resource.strategy.validate(&object);
-            write::judge(request, &name, Vec::new(), checked)?;
+            write::judge(request, &object, &name, Vec::new(), checked)?;
         }
         if admits {
             let sent = write::sent(request, &object);

@@ -11,7 +11,7 @@ use crate::request::{Encoding, Form, Shape};
 use crate::table;
 use bytes::Bytes;
 use hyper::body::Frame;
-use object::{Status, json};
+use object::{Status, Value, json};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -187,7 +187,12 @@ pub(crate) async fn show(request: &Request<'_>, collected: Collected) -> Outcome
             rows.push(present::row(request, &shown, include).await?);
         }
         let columns = resource.strategy.columns();
-        let table = table::table(Some(&columns), rows, meta.to_map(), form.version);
+        let empty = rows.is_empty();
+        let mut table = table::table(Some(&columns), rows, meta.to_map(), form.version);
+        if empty && crate::controllers::definitions::is_definitions(resource) {
+            // Go's nil slice, here alone.
+            table.set_at(&["rows"], Value::Null);
+        }
         return Ok(present::finish(form, 200, json::to_vec(&table)));
     }
     let (head, tail) = frame(resource, form, &meta, entries.is_empty());

@@ -91,7 +91,7 @@ pub(crate) fn patched(
 ) -> Outcome<Patched> {
     let issues = match validation {
         FieldValidation::Ignore => Vec::new(),
-        _ => repeated(text),
+        _ => issues(ty, text),
     };
     let value = match ty {
         Type::Json => json_patched(text, object)?,
@@ -162,10 +162,20 @@ fn strategic(request: &Request<'_>, text: &[u8], object: Value, issues: Vec<Stri
     Ok(Patched { value: Value::Object(value), shown: Some(shown), issues })
 }
 
-/// Keys that a patch has twice.
-fn repeated(text: &[u8]) -> Vec<String> {
-    let repeated = json::parse_strict(text).map(|(_, repeated)| repeated).unwrap_or_default();
-    repeated.iter().map(|path| format!("json: duplicate field {}", go::quote(path))).collect()
+/// Keys that a patch has twice, and members that an operation of a JSON patch does not have.
+fn issues(ty: Type, text: &[u8]) -> Vec<String> {
+    let Ok((patch, repeated)) = json::parse_strict(text) else { return Vec::new() };
+    let prefix = if ty == Type::Json { "json patch " } else { "" };
+    let mut out: Vec<String> = Vec::new();
+    if let (Type::Json, Value::Array(operations)) = (ty, &patch) {
+        for (i, operation) in operations.iter().enumerate() {
+            let members = operation.as_object().into_iter().flat_map(Map::keys);
+            let unknown = members.filter(|k| !matches!(*k, "op" | "from" | "path" | "value"));
+            out.extend(unknown.map(|k| format!("{prefix}unknown field {}", go::quote(&format!("[{i}].{k}")))));
+        }
+    }
+    out.extend(repeated.iter().map(|path| format!("{prefix}duplicate field {}", go::quote(path))));
+    out
 }
 
 /// A patch that does not fit the object. Upstream tells no more than that.
@@ -180,6 +190,9 @@ fn decode(request: &mut Request<'_>, patched: Patched, validation: FieldValidati
     let track = validation != FieldValidation::Ignore;
     let custom = request.resource.is_custom();
     let quoted = |value: &Value| shown.clone().unwrap_or_else(|| quote_document(value, custom));
+    if let Some(error) = body::check_type(&value).filter(|_| custom) {
+        return Err(invalid_patch(quoted(&value), &error));
+    }
     let empty_kind = value.str_at(&["kind"]).unwrap_or_default().is_empty();
     if empty_kind && custom {
         let error = write::missing_kind(&value, json::to_string(&value).as_bytes(), Language::Json);

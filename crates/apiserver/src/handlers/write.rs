@@ -9,7 +9,7 @@ use crate::rbac;
 use crate::registry::{self, Stored};
 use crate::request::body::{self, Language, Parsed};
 use crate::request::options::{FieldValidation, WriteOptions, parse_unsigned};
-use crate::strategy::{Checked, Part, Writer};
+use crate::strategy::{Checked, Part, Strategy, Writer};
 use object::field::{FieldError, Path, Shown as ShownValue};
 use object::{Map, Status, Value, go, names};
 use store::{Entry, Expect, Revision, WriteError};
@@ -63,8 +63,23 @@ pub(crate) fn read_body(request: &mut Request<'_>, validation: FieldValidation) 
     };
     let expected = request.resource.api_version();
     // What is of another type is not measured by this one's schema.
-    let own = given_version == expected && given_kind == kind;
-    let (object, issues) = receive(request, object, issues, strict && own).map_err(|e| cannot(&e))?;
+    let (object, issues) = match other_version(request, &object) {
+        Other::Same => receive(request, object, issues, strict).map_err(|e| cannot(&e))?,
+        Other::Kind => receive(request, object, issues, false).map_err(|e| cannot(&e))?,
+        Other::Version(strategy) => {
+            let (mut object, mut issues) = (object, issues);
+            let unknown = strategy.receive(&mut object, strict).map_err(|e| cannot(&e))?;
+            issues.extend(unknown.iter().map(|path| format!("unknown field {}", go::quote(path))));
+            (object, issues)
+        }
+        Other::Unknown => {
+            // A version without a schema knows nothing.
+            let members = object.as_object().into_iter().flat_map(Map::keys);
+            let members = members.filter(|k| strict && !matches!(*k, "apiVersion" | "kind" | "metadata"));
+            let unknown: Vec<String> = members.map(|k| format!("unknown field {}", go::quote(k))).collect();
+            (object, issues.into_iter().chain(unknown).collect())
+        }
+    };
     match validation {
         FieldValidation::Strict if !issues.is_empty() => return Err(cannot(&body::strict_error(&issues))),
         FieldValidation::Warn => issues.into_iter().for_each(|i| request.warnings.add(i)),
@@ -77,6 +92,34 @@ pub(crate) fn read_body(request: &mut Request<'_>, validation: FieldValidation) 
         return Err(Status::bad_request(message).into());
     }
     Ok(object)
+}
+
+/// How the type of a body relates to that of the resource.
+enum Other {
+    /// It is the same.
+    Same,
+    /// The kind or the group is another one.
+    Kind,
+    /// Another version of the custom resource, with this strategy.
+    Version(std::sync::Arc<dyn Strategy>),
+    /// A version that the custom resource does not have.
+    Unknown,
+}
+
+fn other_version(request: &Request<'_>, object: &Value) -> Other {
+    let resource = &request.resource;
+    let (kind, api_version) = type_of(object);
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
+    if kind != resource.kind || group != resource.group {
+        return Other::Kind;
+    }
+    if version == resource.version || !resource.is_custom() {
+        return Other::Same;
+    }
+    match request.catalogue.resource(group, version, &resource.plural) {
+        Some(other) => Other::Version(other.strategy.clone()),
+        None => Other::Unknown,
+    }
 }
 
 /// Brings an object into the form that is worked on; adds unknown fields to the issues.
@@ -99,6 +142,11 @@ fn type_of(object: &Value) -> (String, String) {
 /// Checks what the object says it is. Built-in kinds may leave it out.
 fn identify(request: &Request<'_>, mut object: Value, text: &[u8], language: Language) -> Outcome<Value> {
     let resource = &request.resource;
+    let (_, version) = type_of(&object);
+    if version.matches('/').count() > 1 {
+        let error = format!("unexpected GroupVersion string: {version}");
+        return Err(body::unrecognized(&resource.kind, &error, text));
+    }
     if resource.is_custom() {
         if object.str_at(&["kind"]).unwrap_or_default().is_empty() {
             let error = missing_kind(&object, text, language);
@@ -221,8 +269,8 @@ pub(crate) fn drop_repeated_owners(request: &mut Request<'_>, object: &mut Value
     }
     *owners = kept;
     if !repeated.is_empty() {
-        let uids = repeated.join(" ");
-        request.warnings.add(format!(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: [{uids}]"));
+        let uids = repeated.join(", ");
+        request.warnings.add(format!(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"));
     }
 }
 
@@ -246,14 +294,26 @@ pub(crate) fn copy_ownership(from: &mut Value, to: &mut Value) {
 }
 
 /// What is invalid, as 422; warnings go to the client.
-pub(crate) fn judge(request: &mut Request<'_>, name: &str, before: Vec<FieldError>, checked: Checked) -> Outcome<()> {
+pub(crate) fn judge(
+    request: &mut Request<'_>,
+    object: &Value,
+    name: &str,
+    before: Vec<FieldError>,
+    checked: Checked,
+) -> Outcome<()> {
+    checked.warnings.into_iter().for_each(|w| request.warnings.add(w));
     let mut errors = before;
     errors.extend(checked.errors);
-    if !errors.is_empty() {
-        return Err(Status::invalid(request.resource.qualified_kind(), name, &errors).into());
+    if errors.is_empty() {
+        checked.hints.into_iter().for_each(|w| request.warnings.add(w));
+        return Ok(());
     }
-    checked.warnings.into_iter().for_each(|w| request.warnings.add(w));
-    Ok(())
+    let mut kind = request.resource.qualified_kind();
+    if let Some(own) = object.str_at(&["kind"]).filter(|_| request.resource.is_custom()) {
+        // Upstream asks the object what it is.
+        kind.name = own;
+    }
+    Err(Status::invalid(kind, name, &errors).into())
 }
 
 /// Changes the object that the path names: `make` turns it into what it is to be (both in the form that is worked on;
@@ -448,7 +508,7 @@ async fn replace(
     let mut before = object::metadata::validate(meta, resource.namespaced, names::path_segment, &path);
     before.extend(object::metadata::validate_update(meta, live_meta, &path));
     let name = live.name().to_owned();
-    judge(request, &name, before, checked)?;
+    judge(request, &object, &name, before, checked)?;
     if server.options.admission.concerns(&resource) {
         let (old, new) = (sent(request, live), sent(request, &object));
         let mut warnings = Vec::new();

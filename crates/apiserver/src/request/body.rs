@@ -59,7 +59,11 @@ pub fn parse(body: &[u8], language: Language, strict: bool) -> Result<Parsed, St
         Language::Yaml => (yaml::parse(body)?, Vec::new()),
     };
     match &value {
-        Value::Object(_) | Value::Null => Ok(Parsed { value, issues }),
+        Value::Object(_) => match check_type(&value) {
+            Some(error) => Err(error),
+            None => Ok(Parsed { value, issues }),
+        },
+        Value::Null => Ok(Parsed { value, issues }),
         other => {
             let kind = go_word(other);
             Err(format!(
@@ -80,6 +84,17 @@ pub fn go_word(value: &Value) -> &'static str {
 
 const TYPE_META: &str =
     "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+
+/// What is wrong with the types of `apiVersion` and `kind`.
+pub fn check_type(value: &Value) -> Option<String> {
+    ["apiVersion", "kind"].iter().find_map(|key| {
+        let wrong = value.get(key).filter(|v| !matches!(v, Value::String(_) | Value::Null))?;
+        let word = go_word(wrong);
+        Some(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {word} into Go struct field .{key} of type string"
+        ))
+    })
+}
 
 fn json_error(body: &[u8], error: &json::Error) -> String {
     let mut text = error.to_string();

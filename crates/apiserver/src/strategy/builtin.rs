@@ -77,8 +77,8 @@ impl Strategy for Builtin {
     }
 
     fn validate(&self, object: &Value) -> Checked {
-        let warnings = (self.resource.strategy.warnings)(object, None);
-        Checked { errors: self.resource.validate(object), warnings }
+        let hints = (self.resource.strategy.warnings)(object, None);
+        Checked { errors: self.resource.validate(object), hints, ..Checked::default() }
     }
 
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
@@ -86,11 +86,11 @@ impl Strategy for Builtin {
             Part::Main | Part::Scale => self.resource.validate_update(object, old),
             Part::Status | Part::Finalize | Part::Other(_) => self.resource.validate_status(object, old),
         };
-        let warnings = match part {
+        let hints = match part {
             Part::Main => (self.resource.strategy.warnings)(object, Some(old)),
             _ => Vec::new(),
         };
-        Checked { errors, warnings }
+        Checked { errors, hints, ..Checked::default() }
     }
 
     fn knows_field(&self, field: &str) -> Result<(), String> {

@@ -89,10 +89,12 @@ impl Strategy for Custom {
 
     fn save(&self, object: &mut Value) -> u64 {
         object.set_at(&["apiVersion"], Value::from(self.stored_api_version.as_str()));
-        self.storage.coerce(object);
         if self.api_version == self.stored_api_version {
+            // Every reader of this version would see the object so.
+            self.storage.restore(object);
             return self.stored_fingerprint;
         }
+        self.storage.coerce(object);
         // Another version has other defaults, and what is stored has none that its writer did not see.
         let mut restored = object.clone();
         self.storage.restore(&mut restored);
@@ -131,9 +133,7 @@ impl Strategy for Custom {
 
     fn validate(&self, object: &Value) -> Checked {
         let outcome = self.version.validate(object);
-        let mut warnings = finalizer_warnings(object);
-        warnings.extend(outcome.warnings);
-        Checked { errors: outcome.errors, warnings }
+        Checked { errors: outcome.errors, warnings: outcome.warnings, hints: finalizer_warnings(object) }
     }
 
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
@@ -141,12 +141,11 @@ impl Strategy for Custom {
             Part::Status => self.version.validate_status_update(object, old),
             _ => self.version.validate_update(object, old),
         };
-        let mut warnings = Vec::new();
+        let mut hints = Vec::new();
         if part != Part::Status && object.meta_list("finalizers") != old.meta_list("finalizers") {
-            warnings = finalizer_warnings(object);
+            hints = finalizer_warnings(object);
         }
-        warnings.extend(outcome.warnings);
-        Checked { errors: outcome.errors, warnings }
+        Checked { errors: outcome.errors, warnings: outcome.warnings, hints }
     }
 
     fn knows_field(&self, field: &str) -> Result<(), String> {

@@ -53,7 +53,7 @@ impl Strategy for Definitions {
     }
 
     fn validate(&self, object: &Value) -> Checked {
-        Checked { errors: crd::validate(object), warnings: Vec::new() }
+        Checked { errors: crd::validate(object), ..Checked::default() }
     }
 
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
@@ -61,7 +61,7 @@ impl Strategy for Definitions {
             Part::Status => crd::validate_status_update(object, old),
             _ => crd::validate_update(object, old),
         };
-        Checked { errors, warnings: Vec::new() }
+        Checked { errors, ..Checked::default() }
     }
 
     fn knows_field(&self, field: &str) -> Result<(), String> {

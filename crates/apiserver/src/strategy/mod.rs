@@ -53,8 +53,10 @@ impl Part {
 pub struct Checked {
     /// What makes the object invalid.
     pub errors: Vec<FieldError>,
-    /// What its author should know.
+    /// What its author should know, be the object valid or not.
     pub warnings: Vec<String>,
+    /// What its author should know of a valid object.
+    pub hints: Vec<String>,
 }
 
 /// Who writes, and when.
