@@ -4,6 +4,8 @@
 //! list. `STANCHION_COMPAT=update` rewrites the lists, `STANCHION_COMPAT_ONLY=REGEX` replays only some cases and prints
 //! all their differences, `STANCHION_COMPAT_SERVER_FLAGS` are further flags for the server.
 
+#![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
+
 use compat::case::{Case, read};
 use compat::expectations::KnownFailures;
 use compat::run::{Outcome, replay};

@@ -23,13 +23,8 @@ pub fn print(sources: &[Source], as_json: bool) {
     }
     for costs in all.iter().filter(|c| !c.rules.is_empty()) {
         let total: u64 = costs.rules.iter().fold(0, |sum: u64, (_, r)| sum.saturating_add(r.total));
-        println!(
-            "{} ({}): {} of {}",
-            costs.document.value.name(),
-            costs.source.name,
-            share(total, SCHEMA_COST_LIMIT),
-            "the definition's budget"
-        );
+        let (name, share) = (costs.document.value.name(), share(total, SCHEMA_COST_LIMIT));
+        println!("{name} ({}): {share} of the definition's budget", costs.source.name);
         for (versions, rule) in &costs.rules {
             text(costs, versions, rule);
         }
@@ -49,7 +44,7 @@ fn costs<'s>(source: &'s Source, document: &'s Document) -> Option<Costs<'s>> {
             schema.rules.into_iter().map(move |rule| (versions.clone(), rule))
         })
         .collect();
-    rules.sort_by(|a, b| b.1.total.cmp(&a.1.total));
+    rules.sort_by_key(|(_, rule)| std::cmp::Reverse(rule.total));
     Some(Costs { source, document, rules })
 }
 
@@ -118,7 +113,7 @@ fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(c);
