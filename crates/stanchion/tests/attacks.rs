@@ -1,6 +1,8 @@
 //! A user with few rights tries to read, write, escalate, act as others, forge tokens and smuggle. Each attempt is a row;
 //! whatever the answer, the secret stays secret and the roles, bindings and secrets stay as they were.
 
+#![allow(clippy::unwrap_used)]
+
 use compat::client::{Client, Request, Response};
 use compat::server::Server;
 use std::path::Path;
@@ -96,30 +98,90 @@ const WRITING: &[Row] = &[
     (403, "POST", "NS/secrets?dryRun=All", "", r#"{"metadata":{"name":"new"}}"#),
     (403, "PUT", "NS/secrets/s", "", r#"{"metadata":{"name":"s"}}"#),
     (403, "PATCH", "NS/secrets/s", "content-type: application/merge-patch+json", r#"{"data":null}"#),
-    (403, "PATCH", "NS/secrets/s", "content-type: application/json-patch+json", r#"[{"op":"test","path":"/data/k","value":"x"}]"#),
-    (403, "PATCH", "NS/secrets/s?fieldManager=m&force=true", "content-type: application/apply-patch+yaml", r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}"#),
-    (403, "PATCH", "NS/secrets/new?fieldManager=m", "content-type: application/apply-patch+yaml", r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"new"}}"#),
+    (
+        403,
+        "PATCH",
+        "NS/secrets/s",
+        "content-type: application/json-patch+json",
+        r#"[{"op":"test","path":"/data/k","value":"x"}]"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "NS/secrets/s?fieldManager=m&force=true",
+        "content-type: application/apply-patch+yaml",
+        r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "NS/secrets/new?fieldManager=m",
+        "content-type: application/apply-patch+yaml",
+        r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"new"}}"#,
+    ),
     (403, "DELETE", "NS/secrets/s", "", ""),
     (403, "DELETE", "NS/secrets", "", ""),
     (403, "DELETE", "NS/configmaps", "", ""),
     (403, "POST", "/api/v1/namespaces/default/configmaps", "", r#"{"metadata":{"name":"new"}}"#),
     // What the body says is not what the path says.
     (400, "POST", "NS/configmaps", "", r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"new"}}"#),
-    (400, "POST", "NS/configmaps", "", r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"new","namespace":"default"}}"#),
+    (
+        400,
+        "POST",
+        "NS/configmaps",
+        "",
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"new","namespace":"default"}}"#,
+    ),
     (400, "PUT", "NS/configmaps/c", "", r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}"#),
-    (400, "PUT", "NS/configmaps/c", "", r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default"}}"#),
-    (400, "PATCH", "NS/configmaps/c", "content-type: application/merge-patch+json", r#"{"metadata":{"namespace":"default"}}"#),
+    (
+        400,
+        "PUT",
+        "NS/configmaps/c",
+        "",
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default"}}"#,
+    ),
+    (
+        400,
+        "PATCH",
+        "NS/configmaps/c",
+        "content-type: application/merge-patch+json",
+        r#"{"metadata":{"namespace":"default"}}"#,
+    ),
     (400, "PATCH", "NS/configmaps/c", "content-type: application/merge-patch+json", r#"{"metadata":{"name":"other"}}"#),
-    (400, "PATCH", "NS/configmaps/c?fieldManager=m", "content-type: application/apply-patch+yaml", r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c"}}"#),
+    (
+        400,
+        "PATCH",
+        "NS/configmaps/c?fieldManager=m",
+        "content-type: application/apply-patch+yaml",
+        r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c"}}"#,
+    ),
     (422, "POST", "NS/configmaps", "", r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"../secrets/s"}}"#),
     // Subresources are rights of their own.
     (403, "POST", "NS/serviceaccounts/strong/token", "", r#"{"spec":{}}"#),
-    (403, "PUT", "/api/v1/namespaces/attack/finalize", "", r#"{"metadata":{"name":"attack"},"spec":{"finalizers":[]}}"#),
+    (
+        403,
+        "PUT",
+        "/api/v1/namespaces/attack/finalize",
+        "",
+        r#"{"metadata":{"name":"attack"},"spec":{"finalizers":[]}}"#,
+    ),
     (403, "PUT", "/api/v1/namespaces/attack/status", "", r#"{"metadata":{"name":"attack"}}"#),
-    (403, "PATCH", "/api/v1/namespaces/attack", "content-type: application/merge-patch+json", r#"{"metadata":{"labels":{"a":"b"}}}"#),
+    (
+        403,
+        "PATCH",
+        "/api/v1/namespaces/attack",
+        "content-type: application/merge-patch+json",
+        r#"{"metadata":{"labels":{"a":"b"}}}"#,
+    ),
     (403, "DELETE", "/api/v1/namespaces/attack", "", ""),
     (403, "PUT", "NS/configmaps/c/status", "", r#"{"metadata":{"name":"c"}}"#),
-    (403, "PATCH", "/apis/apps/v1/namespaces/attack/deployments/d/scale", "content-type: application/merge-patch+json", r#"{"spec":{"replicas":9}}"#),
+    (
+        403,
+        "PATCH",
+        "/apis/apps/v1/namespaces/attack/deployments/d/scale",
+        "content-type: application/merge-patch+json",
+        r#"{"spec":{"replicas":9}}"#,
+    ),
     (403, "POST", "NS/pods/p/eviction", "", r#"{"metadata":{"name":"p"}}"#),
     (403, "POST", "NS/pods/p/binding", "", r#"{"metadata":{"name":"p"},"target":{"name":"n"}}"#),
     (403, "POST", "NS/pods/p/exec?command=sh", "", ""),
@@ -127,48 +189,258 @@ const WRITING: &[Row] = &[
     (403, "POST", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "", "{}"),
     (403, "PUT", "/apis/certificates.k8s.io/v1/certificatesigningrequests/x/approval", "", "{}"),
     (403, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", "", r#"{"spec":{"user":"admin"}}"#),
-    (403, "POST", "/apis/authorization.k8s.io/v1/namespaces/attack/localsubjectaccessreviews", "", r#"{"spec":{"user":"admin"}}"#),
+    (
+        403,
+        "POST",
+        "/apis/authorization.k8s.io/v1/namespaces/attack/localsubjectaccessreviews",
+        "",
+        r#"{"spec":{"user":"admin"}}"#,
+    ),
     (403, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", "", r#"{"spec":{"token":"admintoken"}}"#),
 ];
 
 const ESCALATING: &[Row] = &[
-    (403, "POST", "RBAC/namespaces/attack/roles", "", r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#),
-    (403, "POST", "RBAC/namespaces/attack/roles?dryRun=All", "", r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#),
-    (403, "POST", "RBAC/namespaces/attack/roles", "", r#"{"metadata":{"generateName":"new-"},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}"#),
-    (403, "POST", "RBAC/namespaces/attack/roles", "", r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["configmaps","secrets"],"verbs":["get"]}]}"#),
-    (403, "POST", "RBAC/namespaces/attack/roles", "", r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["configmaps/*"],"verbs":["get"]}]}"#),
-    (403, "POST", "RBAC/namespaces/attack/roles", "", r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"verbs":["escalate"]}]}"#),
-    (403, "POST", "RBAC/namespaces/attack/roles", "", r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["users"],"verbs":["impersonate"]}]}"#),
-    (403, "POST", "RBAC/namespaces/attack/roles", "content-type: application/yaml", "metadata: {name: new}\nrules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]\n"),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/roles",
+        "",
+        r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/roles?dryRun=All",
+        "",
+        r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/roles",
+        "",
+        r#"{"metadata":{"generateName":"new-"},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/roles",
+        "",
+        r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["configmaps","secrets"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/roles",
+        "",
+        r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["configmaps/*"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/roles",
+        "",
+        r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"verbs":["escalate"]}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/roles",
+        "",
+        r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["users"],"verbs":["impersonate"]}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/roles",
+        "content-type: application/yaml",
+        "metadata: {name: new}\nrules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]\n",
+    ),
     (403, "POST", "RBAC/namespaces/default/roles", "", r#"{"metadata":{"name":"new"},"rules":[]}"#),
-    (403, "PUT", "RBAC/namespaces/attack/roles/worker", "", r#"{"metadata":{"name":"worker"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#),
-    (403, "PUT", "RBAC/namespaces/attack/roles/made-by-put", "", r#"{"metadata":{"name":"made-by-put"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#),
-    (403, "PATCH", "RBAC/namespaces/attack/roles/worker", "content-type: application/merge-patch+json", r#"{"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#),
-    (403, "PATCH", "RBAC/namespaces/attack/roles/worker", "content-type: application/strategic-merge-patch+json", r#"{"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#),
-    (403, "PATCH", "RBAC/namespaces/attack/roles/worker", "content-type: application/json-patch+json", r#"[{"op":"add","path":"/rules/0/resources/-","value":"secrets"}]"#),
-    (403, "PATCH", "RBAC/namespaces/attack/roles/worker?fieldManager=m&force=true", "content-type: application/apply-patch+yaml", r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"worker"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#),
-    (403, "PATCH", "RBAC/namespaces/attack/roles/applied?fieldManager=m", "content-type: application/apply-patch+yaml", r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"applied"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#),
+    (
+        403,
+        "PUT",
+        "RBAC/namespaces/attack/roles/worker",
+        "",
+        r#"{"metadata":{"name":"worker"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "PUT",
+        "RBAC/namespaces/attack/roles/made-by-put",
+        "",
+        r#"{"metadata":{"name":"made-by-put"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/namespaces/attack/roles/worker",
+        "content-type: application/merge-patch+json",
+        r#"{"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/namespaces/attack/roles/worker",
+        "content-type: application/strategic-merge-patch+json",
+        r#"{"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/namespaces/attack/roles/worker",
+        "content-type: application/json-patch+json",
+        r#"[{"op":"add","path":"/rules/0/resources/-","value":"secrets"}]"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/namespaces/attack/roles/worker?fieldManager=m&force=true",
+        "content-type: application/apply-patch+yaml",
+        r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"worker"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/namespaces/attack/roles/applied?fieldManager=m",
+        "content-type: application/apply-patch+yaml",
+        r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"applied"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#,
+    ),
     // Bindings to what is there already.
-    (403, "POST", "RBAC/namespaces/attack/rolebindings", "", r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"strong"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#),
-    (403, "POST", "RBAC/namespaces/attack/rolebindings", "", r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#),
-    (403, "POST", "RBAC/namespaces/attack/rolebindings", "", r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"}}"#),
-    (404, "POST", "RBAC/namespaces/attack/rolebindings", "", r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"to-be-made"}}"#),
-    (403, "POST", "RBAC/clusterrolebindings", "", r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#),
-    (403, "PATCH", "RBAC/namespaces/attack/rolebindings/strong", "content-type: application/merge-patch+json", r#"{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#),
-    (403, "PATCH", "RBAC/namespaces/attack/rolebindings/strong", "content-type: application/json-patch+json", r#"[{"op":"add","path":"/subjects/-","value":{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}}]"#),
-    (403, "PATCH", "RBAC/namespaces/attack/rolebindings/worker", "content-type: application/merge-patch+json", r#"{"roleRef":{"name":"strong"}}"#),
-    (422, "PATCH", "RBAC/namespaces/attack/rolebindings/worker", "content-type: application/merge-patch+json", r#"{"roleRef":{"kind":"ClusterRole","name":"roles-author"}}"#),
-    (403, "PATCH", "RBAC/clusterrolebindings/cluster-admin", "content-type: application/merge-patch+json", r#"{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#),
-    (403, "PATCH", "RBAC/clusterrolebindings/system:basic-user", "content-type: application/merge-patch+json", r#"{"roleRef":{"name":"cluster-admin"}}"#),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/rolebindings",
+        "",
+        r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"strong"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/rolebindings",
+        "",
+        r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/namespaces/attack/rolebindings",
+        "",
+        r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"}}"#,
+    ),
+    (
+        404,
+        "POST",
+        "RBAC/namespaces/attack/rolebindings",
+        "",
+        r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"to-be-made"}}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/clusterrolebindings",
+        "",
+        r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/namespaces/attack/rolebindings/strong",
+        "content-type: application/merge-patch+json",
+        r#"{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/namespaces/attack/rolebindings/strong",
+        "content-type: application/json-patch+json",
+        r#"[{"op":"add","path":"/subjects/-","value":{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}}]"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/namespaces/attack/rolebindings/worker",
+        "content-type: application/merge-patch+json",
+        r#"{"roleRef":{"name":"strong"}}"#,
+    ),
+    (
+        422,
+        "PATCH",
+        "RBAC/namespaces/attack/rolebindings/worker",
+        "content-type: application/merge-patch+json",
+        r#"{"roleRef":{"kind":"ClusterRole","name":"roles-author"}}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/clusterrolebindings/cluster-admin",
+        "content-type: application/merge-patch+json",
+        r#"{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/clusterrolebindings/system:basic-user",
+        "content-type: application/merge-patch+json",
+        r#"{"roleRef":{"name":"cluster-admin"}}"#,
+    ),
     // Roles that take up others, and roles that others take up.
-    (403, "POST", "RBAC/clusterroles", "", r#"{"metadata":{"name":"new"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"kubernetes.io/bootstrapping":"rbac-defaults"}}]},"rules":[]}"#),
-    (403, "PATCH", "RBAC/clusterroles/roles-author", "content-type: application/merge-patch+json", r#"{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"kubernetes.io/bootstrapping":"rbac-defaults"}}]}}"#),
-    (403, "POST", "RBAC/clusterroles", "", r#"{"metadata":{"name":"new","labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#),
-    (403, "PATCH", "RBAC/clusterroles/system:controller:generic-garbage-collector", "content-type: application/merge-patch+json", r#"{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}"#),
-    (403, "PATCH", "RBAC/clusterroles/view", "content-type: application/merge-patch+json", r#"{"aggregationRule":null}"#),
-    (403, "POST", "RBAC/clusterroles", "", r#"{"metadata":{"name":"new"},"rules":[{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}"#),
-    (403, "POST", "RBAC/clusterroles", "", r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]}"#),
-    (403, "POST", "RBAC/clusterrolebindings", "", r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:controller:clusterrole-aggregation-controller"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#),
+    (
+        403,
+        "POST",
+        "RBAC/clusterroles",
+        "",
+        r#"{"metadata":{"name":"new"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"kubernetes.io/bootstrapping":"rbac-defaults"}}]},"rules":[]}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/clusterroles/roles-author",
+        "content-type: application/merge-patch+json",
+        r#"{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"kubernetes.io/bootstrapping":"rbac-defaults"}}]}}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/clusterroles",
+        "",
+        r#"{"metadata":{"name":"new","labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/clusterroles/system:controller:generic-garbage-collector",
+        "content-type: application/merge-patch+json",
+        r#"{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}"#,
+    ),
+    (
+        403,
+        "PATCH",
+        "RBAC/clusterroles/view",
+        "content-type: application/merge-patch+json",
+        r#"{"aggregationRule":null}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/clusterroles",
+        "",
+        r#"{"metadata":{"name":"new"},"rules":[{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/clusterroles",
+        "",
+        r#"{"metadata":{"name":"new"},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]}"#,
+    ),
+    (
+        403,
+        "POST",
+        "RBAC/clusterrolebindings",
+        "",
+        r#"{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:controller:clusterrole-aggregation-controller"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}"#,
+    ),
 ];
 
 const POSING: &[Row] = &[
@@ -190,8 +462,20 @@ const POSING: &[Row] = &[
     (403, "GET", "NS/secrets/s", "authorization: Basic YWRtaW46YWRtaW50b2tlbg==", ""),
     (403, "GET", "NS/secrets/s", "authorization: ", ""),
     // {"alg":"none"} {"iss":"https://kubernetes.default.svc","aud":["https://kubernetes.default.svc"],"exp":9999999999,…}
-    (401, "GET", "NS/secrets/s", "authorization: Bearer eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwczovL2t1YmVybmV0ZXMuZGVmYXVsdC5zdmMiLCJhdWQiOlsiaHR0cHM6Ly9rdWJlcm5ldGVzLmRlZmF1bHQuc3ZjIl0sImV4cCI6OTk5OTk5OTk5OSwia3ViZXJuZXRlcy5pbyI6eyJuYW1lc3BhY2UiOiJhdHRhY2siLCJzZXJ2aWNlYWNjb3VudCI6eyJuYW1lIjoic3Ryb25nIiwidWlkIjoieCJ9fX0.", ""),
-    (401, "GET", "NS/secrets/s", "authorization: Bearer eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2t1YmVybmV0ZXMuZGVmYXVsdC5zdmMifQ.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", ""),
+    (
+        401,
+        "GET",
+        "NS/secrets/s",
+        "authorization: Bearer eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwczovL2t1YmVybmV0ZXMuZGVmYXVsdC5zdmMiLCJhdWQiOlsiaHR0cHM6Ly9rdWJlcm5ldGVzLmRlZmF1bHQuc3ZjIl0sImV4cCI6OTk5OTk5OTk5OSwia3ViZXJuZXRlcy5pbyI6eyJuYW1lc3BhY2UiOiJhdHRhY2siLCJzZXJ2aWNlYWNjb3VudCI6eyJuYW1lIjoic3Ryb25nIiwidWlkIjoieCJ9fX0.",
+        "",
+    ),
+    (
+        401,
+        "GET",
+        "NS/secrets/s",
+        "authorization: Bearer eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2t1YmVybmV0ZXMuZGVmYXVsdC5zdmMifQ.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "",
+    ),
 ];
 
 /// What must not change.
@@ -259,7 +543,8 @@ impl Attack {
             let text = String::from_utf8_lossy(&answer.body).into_owned();
             let leaks = text.contains(TREASURE) || text.contains(TREASURE_BASE64);
             if answer.code != *code || leaks {
-                through.push(format!("{method} {path} [{headers}] {body}\n  {} instead of {code}: {text}", answer.code));
+                through
+                    .push(format!("{method} {path} [{headers}] {body}\n  {} instead of {code}: {text}", answer.code));
             }
         }
         assert!(through.is_empty(), "{} of {} rows:\n{}", through.len(), rows.len(), through.join("\n"));
@@ -319,7 +604,8 @@ async fn rights_that_are_there_work_and_end_with_their_binding() {
 async fn aggregated_roles_follow_at_once() {
     let mut attack = Attack::new().await;
     let path = "RBAC/clusterroles";
-    let sum = r#"{"metadata":{"name":"sum"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"sum":"yes"}}]}}"#;
+    let sum =
+        r#"{"metadata":{"name":"sum"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"sum":"yes"}}]}}"#;
     assert_eq!(attack.send("admintoken", "POST", path, "", sum).await.code, 201);
     let binding = r#"{"metadata":{"name":"sum"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"sum"},
         "subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"bob"}]}"#;

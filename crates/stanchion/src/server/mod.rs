@@ -1,5 +1,6 @@
 //! `stanchion server`: flags, wiring, start and end.
 
+mod controllers;
 mod kubeconfig;
 mod logging;
 mod pki;
@@ -84,6 +85,17 @@ pub struct Args {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', env = "STANCHION_API_AUDIENCES")]
     api_audiences: Vec<String>,
 
+    /// Controllers that run: * for all, NAME for one, -NAME for all but that one
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "*",
+        allow_hyphen_values = true,
+        env = "STANCHION_CONTROLLERS"
+    )]
+    controllers: Vec<String>,
+
     /// Let requests without credentials in as system:anonymous
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
     anonymous_auth: bool,
@@ -151,6 +163,7 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         .map_err(|e| format!("cannot listen on {}: {e}", args.listen))?;
     let address = listener.address()?;
     let authorizer = authorizer(&args.authorization_mode, &store).await?;
+    let controllers = controllers::Controllers::new(&args.controllers)?;
     let webhooks = Arc::new(WebhookClient::new(store.clone()));
     let options = apiserver::Options {
         authorizer,
@@ -158,6 +171,8 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         admission: Arc::new(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes)),
         converter: Arc::new(WebhookConverter::new(webhooks)),
         advertised: address.to_string(),
+        namespace_controller: controllers.has("namespace-controller"),
+        role_aggregation: controllers.has("clusterrole-aggregation-controller"),
         ..apiserver::Options::default()
     };
     let server = apiserver::Server::new(store.clone(), options).await?;
