@@ -6,6 +6,7 @@
 //! * [`definitions()`]: the published types with their list keys, merge keys and defaults;
 //! * [`decode`], [`finish`]: JSON into a built-in type as Go's decoder does it, with its texts, and the form that is
 //!   stored and served;
+//! * [`protobuf`]: objects from the form that typed Go clients send;
 //! * [`mod@table`], [`mod@scale`], [`mod@admission`]: the cells of tables, the subresource `scale`, what the simple admission plugins
 //!   change.
 //!
@@ -32,6 +33,7 @@ mod groups;
 mod net;
 mod patch_schema;
 mod pod;
+pub mod protobuf;
 pub mod quantity;
 mod read;
 mod resource;

@@ -43,6 +43,9 @@ impl<'c> Change<'c> {
 /// Reads the body as an object, in the form that is worked on. What can be let pass becomes a warning.
 pub(crate) fn read_body(request: &mut Request<'_>, validation: FieldValidation) -> Outcome<Value> {
     let language = body::language(&request.parts.headers)?;
+    if language == Language::Protobuf && request.resource.is_custom() {
+        return Err(body::unsupported(&["application/json", "application/yaml"]));
+    }
     let kind = request.resource.kind.clone();
     let strict = validation != FieldValidation::Ignore;
     let text = request.body.clone();
@@ -172,7 +175,7 @@ fn identify(request: &Request<'_>, mut object: Value, text: &[u8], language: Lan
 pub(crate) fn missing_kind(object: &Value, text: &[u8], language: Language) -> String {
     let text = match language {
         Language::Json => String::from_utf8_lossy(text).into_owned(),
-        Language::Yaml => object::json::to_string(object),
+        Language::Yaml | Language::Protobuf => object::json::to_string(object),
     };
     format!("Object 'Kind' is missing in '{text}'")
 }

@@ -11,6 +11,8 @@ pub enum Language {
     Json,
     /// `application/yaml`
     Yaml,
+    /// `application/vnd.kubernetes.protobuf`, which only built-in kinds have.
+    Protobuf,
 }
 
 /// The media type of a body without its parameters, in small letters; nothing where it is malformed.
@@ -26,6 +28,7 @@ pub fn language(headers: &HeaderMap) -> Outcome<Language> {
     match media_type(headers).as_deref() {
         Some("" | "application/json") => Ok(Language::Json),
         Some("application/yaml") => Ok(Language::Yaml),
+        Some("application/vnd.kubernetes.protobuf") => Ok(Language::Protobuf),
         _ => Err(unsupported(&["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"])),
     }
 }
@@ -57,6 +60,7 @@ pub fn parse(body: &[u8], language: Language, strict: bool) -> Result<Parsed, St
         Language::Json => (json::parse(body).map_err(|e| json_error(body, &e))?, Vec::new()),
         Language::Yaml if strict => yaml::parse_strict(body)?,
         Language::Yaml => (yaml::parse(body)?, Vec::new()),
+        Language::Protobuf => (kinds::protobuf::read(body)?, Vec::new()),
     };
     match &value {
         Value::Object(_) => match check_type(&value) {
