@@ -52,7 +52,7 @@ says "another's item" 'serverside-applied' k apply --server-side --field-manager
 prints "both are there" "lid pot" k get widget s -o 'jsonpath={.spec.parts[*].name}'
 refused "one object is not scaled over another's apply" 'conflict' sh -c "'$KUBECTL' scale widget s --replicas=4 >/dev/null && sed 's/note: yours/replicas: 7/' s.yaml | '$KUBECTL' apply --server-side --field-manager=two -f -"
 refused "diff of a conflict" '\+  note: new' sh -c "sed 's/note: yours/note: new/' s.yaml | '$KUBECTL' diff --server-side --field-manager=two -f -"
-refused "apply of what the schema forbids" 'spec.size: Unsupported value: "none"' sh -c "sed 's/size: small/size: none/' s.yaml | '$KUBECTL' apply --server-side --field-manager=two -f -"
+refused "apply of what the schema forbids" 'spec.size: Unsupported value: "none"' sh -c "sed 's/size: small/size: none/' s.yaml | '$KUBECTL' apply --server-side --field-manager=two --force-conflicts -f -"
 
 cat >set.yaml <<'END'
 apiVersion: v1

@@ -29,7 +29,7 @@ says "delete several by label" '"c1" deleted.*"c2" deleted' k delete configmaps 
 widget second
 says "delete all" '"plain" deleted.*"second" deleted' k delete widgets --all
 says "delete by file" 'widgets.shop.example.com" deleted' k delete -f "$here/widgets.yaml"
-refused "the kind went with its definition" "the server doesn't have a resource type" k get widgets
+refused "the kind went with its definition" "the server doesn't have a resource type|could not find the requested resource" k get widgets
 works "and comes back with it" k create -f "$here/widgets.yaml"
 
 widget held '' example.com/hold
