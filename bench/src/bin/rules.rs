@@ -1,0 +1,92 @@
+//! How long validation rules take: to compile (parse, check, estimate, plan) and to run.
+//!
+//! `cargo run --release -p bench --bin rules`
+
+use object::{Value, json};
+use schema::{Version, crd};
+use std::time::{Duration, Instant};
+
+/// The rules: their names and texts.
+const RULES: [(&str, &str); 3] = [
+    ("small", "self.replicas <= self.maxReplicas && self.name.startsWith('a')"),
+    ("loop", "self.items.all(x, self.items.exists(y, y == x) && x.size() < 50)"),
+    (
+        "string",
+        "self.text.matches('^[a-z0-9-]{3,200}$') && self.text.split('-').map(s, s.upperAscii()).join('_').contains('ABC')",
+    ),
+];
+
+/// How long each figure is measured.
+const PERIOD: Duration = Duration::from_millis(700);
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let without = definition("")?;
+    let base = time(|| crd::validate(&without).len());
+    println!("{:<8} {:>14} {:>14}", "rule", "compile", "validate");
+    for (name, rule) in RULES {
+        let definition = definition(rule)?;
+        let errors = crd::validate(&definition);
+        if let Some(error) = errors.first() {
+            return Err(format!("{name}: {error}").into());
+        }
+        let compile = time(|| crd::validate(&definition).len()).saturating_sub(base);
+        let version = Version::new(&definition, "v1")?.ok_or("the version is not there")?;
+        let object = object()?;
+        let outcome = version.validate(&object);
+        if let Some(error) = outcome.errors.first() {
+            return Err(format!("{name}: {error}").into());
+        }
+        let validate = time(|| version.validate(&object).errors.len());
+        println!("{name:<8} {:>11.1} µs {:>11.1} µs", micros(compile), micros(validate));
+    }
+    Ok(())
+}
+
+/// The median time of a call.
+fn time<T>(mut call: impl FnMut() -> T) -> Duration {
+    let end = Instant::now() + PERIOD;
+    let mut took = Vec::new();
+    while Instant::now() < end {
+        let began = Instant::now();
+        std::hint::black_box(call());
+        took.push(began.elapsed());
+    }
+    took.sort_unstable();
+    took.get(took.len() / 2).copied().unwrap_or_default()
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+/// A definition whose objects have the fields that the rules read, with one rule at their spec.
+fn definition(rule: &str) -> Result<Value, Box<dyn std::error::Error>> {
+    let rules = match rule {
+        "" => String::new(),
+        rule => {
+            let mut text = String::new();
+            json::write_string(&mut text, rule);
+            format!(r#","x-kubernetes-validations":[{{"rule":{text}}}]"#)
+        }
+    };
+    let text = format!(
+        r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"foos.example.com"}},
+        "spec":{{"group":"example.com","scope":"Namespaced","names":{{"plural":"foos","kind":"Foo"}},"versions":[{{"name":"v1","served":true,"storage":true,
+        "schema":{{"openAPIV3Schema":{{"type":"object","properties":{{"spec":{{"type":"object","properties":{{
+        "replicas":{{"type":"integer"}},"maxReplicas":{{"type":"integer"}},"name":{{"type":"string","maxLength":50}},"text":{{"type":"string","maxLength":200}},
+        "items":{{"type":"array","maxItems":30,"items":{{"type":"string","maxLength":50}}}}}}{rules}}}}}}}}}}}]}}}}"#
+    );
+    let mut definition = crd::decode(&json::parse(text.as_bytes())?)?.definition;
+    crd::default(&mut definition);
+    crd::prepare_create(&mut definition);
+    Ok(definition)
+}
+
+fn object() -> Result<Value, Box<dyn std::error::Error>> {
+    let items: Vec<String> = (0..30).map(|i| format!("\"item-{i}\"")).collect();
+    let text = format!(
+        r#"{{"apiVersion":"example.com/v1","kind":"Foo","metadata":{{"name":"a","namespace":"default"}},"spec":{{"replicas":3,"maxReplicas":5,"name":"abc","text":"abc-def-ghi-jkl-mno-pqr-stu-vwx","items":[{}]}}}}"#,
+        items.join(",")
+    );
+    Ok(json::parse(text.as_bytes())?)
+}
