@@ -179,7 +179,8 @@ impl Warnings {
     pub fn write_to(&self, response: &mut Response) {
         let whole: usize = self.0.iter().map(String::len).sum();
         let mut used = 0;
-        for text in &self.0 {
+        // Upstream drops what has control characters.
+        for text in self.0.iter().filter(|text| !text.contains(char::is_control)) {
             let mut text = text.as_str();
             if whole > MAX_WARNINGS {
                 let mut end = text.len().min(CUT_WARNING);

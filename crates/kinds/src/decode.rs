@@ -362,8 +362,9 @@ fn read_base64(text: &str) -> Result<Vec<u8>, usize> {
     let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     STANDARD.decode(&clean).map_err(|error| match error {
         base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
-        base64::DecodeError::InvalidLength(at) => at,
-        base64::DecodeError::InvalidPadding => clean.trim_end_matches('=').len(),
+        // Go tells where the group of four starts that is not whole, or where more padding would be.
+        base64::DecodeError::InvalidPadding if clean.ends_with('=') => clean.len(),
+        base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => clean.len() / 4 * 4,
     })
 }
 

@@ -145,19 +145,53 @@ fn cannot_read(value: &Value, target: &str) -> String {
     format!("json: cannot unmarshal {found} into {target}")
 }
 
+/// Why an operation fails within the document.
+enum Failed {
+    /// Nothing is at the path, or at what leads there.
+    Missing,
+    /// The rest of the text.
+    Because(String),
+}
+
 fn apply_one(document: &mut Value, operation: &Map, copied: &mut usize) -> Result<(), Error> {
     let kind = operation.get("op").and_then(Value::as_str).unwrap_or("unknown");
     let value = || operation.get("value").cloned().unwrap_or_default();
+    // The library's words, which differ from operation to operation.
+    let failed = |missing: String, other: String| {
+        move |failed: Failed| match failed {
+            Failed::Missing => Error(format!("{kind} operation does not apply: {missing}: missing value")),
+            Failed::Because(why) => Error(format!("error {other}: {why}")),
+        }
+    };
     match kind {
-        "add" => add(document, text(operation, kind, "path")?, value()),
-        "remove" => remove(document, text(operation, kind, "path")?).map(drop),
-        "replace" => replace(document, text(operation, kind, "path")?, value()),
+        "add" => {
+            let path = text(operation, kind, "path")?;
+            let words = failed(format!("doc is missing path: {path:?}"), format!("in add for path: '{path}'"));
+            add(document, path, value()).map_err(words)
+        }
+        "remove" => {
+            let path = text(operation, kind, "path")?;
+            let words = failed(format!("doc is missing path: {path:?}"), format!("in remove for path: '{path}'"));
+            remove(document, path).map(drop).map_err(words)
+        }
+        "replace" => {
+            let path = text(operation, kind, "path")?;
+            let words = failed(format!("doc is missing path: {path}"), format!("in remove for path: '{path}'"));
+            replace(document, path, value()).map_err(words)
+        }
         "move" => {
-            let moved = remove(document, text(operation, kind, "from")?)?;
-            add(document, text(operation, kind, "path")?, moved)
+            let from = text(operation, kind, "from")?;
+            let words = |missing: &str, at: &str| {
+                failed(format!("doc is missing {missing} path: {at}"), format!("in move for path: '{at}'"))
+            };
+            let moved = remove(document, from).map_err(words("from", from))?;
+            let path = text(operation, kind, "path")?;
+            add(document, path, moved).map_err(words("destination", path))
         }
         "copy" => {
-            let original = get(document, text(operation, kind, "from")?)?;
+            let from = text(operation, kind, "from")?;
+            let words = failed(format!("doc is missing from path: {from}"), format!("in copy for from: '{from}'"));
+            let original = get(document, from).map_err(words)?;
             let path = text(operation, kind, "path")?;
             let copy = original.cloned().unwrap_or_default();
             if original.is_some() {
@@ -168,11 +202,14 @@ fn apply_one(document: &mut Value, operation: &Map, copied: &mut usize) -> Resul
                     "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
                 )));
             }
-            add(document, path, copy)
+            let words =
+                failed(format!("doc is missing destination path: {path}"), "while adding value during copy".to_owned());
+            add(document, path, copy).map_err(words)
         }
         "test" => {
             let path = text(operation, kind, "path")?;
-            let found = if path.is_empty() { Some(&*document) } else { get(document, path)? };
+            let words = failed(format!("is missing path: {path}"), format!("in test for path: '{path}'"));
+            let found = if path.is_empty() { Some(&*document) } else { get(document, path).map_err(words)? };
             match (found, operation.get("value")) {
                 (None, Some(Value::Null)) => Ok(()),
                 (Some(found), Some(wanted)) if found == wanted => Ok(()),
@@ -188,7 +225,7 @@ fn text<'a>(operation: &'a Map, kind: &str, member: &str) -> Result<&'a str, Err
     text.ok_or_else(|| Error(format!("{kind} operation failed to decode {member}: missing value")))
 }
 
-fn add(document: &mut Value, path: &str, value: Value) -> Result<(), Error> {
+fn add(document: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
     let (container, key) = container(document, path)?;
     match container {
         Value::Array(items) if key == "-" => items.push(value),
@@ -196,12 +233,12 @@ fn add(document: &mut Value, path: &str, value: Value) -> Result<(), Error> {
             let at = index(&key, items.len() + 1)?;
             items.insert(at, value);
         }
-        container => drop(members(container, path)?.insert(key, value)),
+        container => drop(members(container)?.insert(key, value)),
     }
     Ok(())
 }
 
-fn remove(document: &mut Value, path: &str) -> Result<Value, Error> {
+fn remove(document: &mut Value, path: &str) -> Result<Value, Failed> {
     let (container, key) = container(document, path)?;
     match container {
         Value::Array(items) => {
@@ -209,13 +246,13 @@ fn remove(document: &mut Value, path: &str) -> Result<Value, Error> {
             Ok(items.remove(at))
         }
         container => {
-            let removed = members(container, path)?.remove(&key);
-            removed.ok_or_else(|| Error(format!("Unable to remove nonexistent key: {key}: missing value")))
+            let removed = members(container)?.remove(&key);
+            removed.ok_or_else(|| Failed::Because(format!("Unable to remove nonexistent key: {key}: missing value")))
         }
     }
 }
 
-fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), Error> {
+fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
     if path.is_empty() {
         if matches!(value, Value::Object(_) | Value::Array(_)) {
             *document = value;
@@ -230,26 +267,26 @@ fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), Error> 
                 *item = value;
             }
         }
-        container => drop(members(container, path)?.insert(key, value)),
+        container => drop(members(container)?.insert(key, value)),
     }
     Ok(())
 }
 
 /// What is at a path; `None` for a missing member of an object.
-fn get<'a>(document: &'a mut Value, path: &str) -> Result<Option<&'a Value>, Error> {
+fn get<'a>(document: &'a mut Value, path: &str) -> Result<Option<&'a Value>, Failed> {
     let (container, key) = container(document, path)?;
     match container {
         Value::Array(items) => {
             let at = index(&key, items.len())?;
             Ok(items.get(at))
         }
-        container => Ok(members(container, path)?.get(&key)),
+        container => Ok(members(container)?.get(&key)),
     }
 }
 
 /// What holds the last part of a path, and that part.
-fn container<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, String), Error> {
-    let missing = || Error(format!("operation does not apply: doc is missing path: \"{path}\": missing value"));
+fn container<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, String), Failed> {
+    let missing = || Failed::Missing;
     // The first part is what stands before the leading slash: nothing, and ignored if it is something.
     let (_, parts) = path.split_once('/').ok_or_else(missing)?;
     let (way, key) = parts.rsplit_once('/').map_or((None, parts), |(way, key)| (Some(way), key));
@@ -258,7 +295,7 @@ fn container<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, 
         let part = unescape(part);
         container = match container {
             Value::Array(items) => {
-                let at = index(&part, items.len())?;
+                let at = index(&part, items.len()).map_err(|_| missing())?;
                 items.get_mut(at).ok_or_else(missing)?
             }
             Value::Object(members) => members.get_mut(&part).ok_or_else(missing)?,
@@ -268,18 +305,18 @@ fn container<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, 
     Ok((container, unescape(key)))
 }
 
-fn members<'a>(container: &'a mut Value, path: &str) -> Result<&'a mut Map, Error> {
-    let members = container.as_object_mut();
-    members.ok_or_else(|| Error(format!("operation does not apply: doc is missing path: \"{path}\": missing value")))
+fn members(container: &mut Value) -> Result<&mut Map, Failed> {
+    container.as_object_mut().ok_or(Failed::Missing)
 }
 
 /// An index below `len`; negative ones count from `len`.
-fn index(key: &str, len: usize) -> Result<usize, Error> {
-    let number: i64 = key.parse().map_err(|_| Error(format!("strconv.Atoi: parsing {key:?}: invalid syntax")))?;
+fn index(key: &str, len: usize) -> Result<usize, Failed> {
+    let number: i64 =
+        key.parse().map_err(|_| Failed::Because(format!("strconv.Atoi: parsing {key:?}: invalid syntax")))?;
     let from_start =
         if number < 0 { i64::try_from(len).ok().and_then(|len| len.checked_add(number)) } else { Some(number) };
     let at = from_start.and_then(|number| usize::try_from(number).ok()).filter(|at| *at < len);
-    at.ok_or_else(|| Error(format!("Unable to access invalid index: {number}: invalid index referenced")))
+    at.ok_or_else(|| Failed::Because(format!("Unable to access invalid index: {number}: invalid index referenced")))
 }
 
 fn unescape(part: &str) -> String {

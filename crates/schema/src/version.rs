@@ -79,6 +79,14 @@ impl Version {
         self.bring_into_shape(object, Malformed::Refuse, track)
     }
 
+    /// What happens to an object that admission changed: metadata is brought into shape and defaults come, everything
+    /// else stays to be judged.
+    pub fn complete(&self, object: &mut Value) -> Result<(), Unfit> {
+        metadata::coerce_object(object, Malformed::Refuse).map_err(Unfit)?;
+        defaulting::default(&self.schema, object);
+        Ok(())
+    }
+
     /// What happens to an object that comes from the storage or from a converter, so that it shows the schema's
     /// present defaults and nothing that the schema does not know.
     pub fn restore(&self, object: &mut Value) {

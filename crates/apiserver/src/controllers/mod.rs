@@ -30,6 +30,9 @@ impl Server {
         if resource.plural == "clusterroles" && resource.group == crate::rbac::GROUP {
             crate::rbac::aggregate(self).await;
         }
+        if resource.definition.as_ref().is_some_and(|d| d.converts) {
+            self.convert_ahead(resource, key);
+        }
         if namespaces::is_namespaces(resource) {
             namespaces::changed(self, key).await;
         } else if resource.namespaced {

@@ -63,7 +63,9 @@ pub(crate) async fn store_new(
         warnings.into_iter().for_each(|w| request.warnings.add(w));
         let changed = changed?;
         if changed {
-            object = write::receive(request, sent, Vec::new(), false).map_err(Status::internal)?.0;
+            object = sent;
+            resource.strategy.adopt(&mut object).map_err(Status::internal)?;
+            write::match_namespace(request, &mut object)?;
         }
     }
     write::check_escalation(request, None, &object).await?;

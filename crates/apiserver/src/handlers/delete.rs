@@ -9,6 +9,7 @@ use crate::admission::{Attributes, PROTECTED};
 use crate::answer::{Failure, Outcome, Response};
 use crate::controllers::definitions;
 use crate::registry::{self, place};
+use crate::request::Verb;
 use crate::request::delete::{DeleteOptions, Propagation};
 use crate::request::options::ListOptions;
 use object::status::Details;
@@ -138,6 +139,10 @@ async fn admit(request: &mut Request<'_>, live: &Value, name: &str, options: &De
         return Ok(());
     }
     let old = write::sent(request, live);
+    // Of a collection no object is named.
+    let name = if request.info.verb == Verb::DeleteCollection { "" } else { name };
+    let mut given = options.object.clone();
+    given.set_at(&["apiVersion"], "meta.k8s.io/v1".into());
     let attributes = Attributes {
         operation: "DELETE",
         resource: &resource,
@@ -147,7 +152,7 @@ async fn admit(request: &mut Request<'_>, live: &Value, name: &str, options: &De
         user: request.user,
         dry_run: options.dry_run,
         old: Some(&old),
-        options: &options.object,
+        options: &given,
         now: request.now,
     };
     let mut warnings = Vec::new();

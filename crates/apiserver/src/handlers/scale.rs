@@ -13,6 +13,7 @@ use crate::strategy::{Part, ScalePaths, at};
 use object::field::{FieldError, Path};
 use object::status::Qualified;
 use object::{Map, Status, Value, json, map};
+use parking_lot::Mutex;
 
 const DEFINITION: &str = "io.k8s.api.autoscaling.v1.Scale";
 
@@ -34,13 +35,17 @@ pub(crate) async fn handle(request: &mut Request<'_>) -> Outcome<Response> {
 
 /// The scale of an object.
 fn of(request: &Request<'_>, object: &Value, paths: &ScalePaths) -> Outcome<Value> {
-    let custom = request.resource.is_custom();
-    let number = |path: &[String]| at(object, path).and_then(Value::as_int);
-    let wanted = number(&paths.spec);
-    if custom && wanted.is_none() {
+    if request.resource.is_custom() && at(object, &paths.spec).and_then(Value::as_int).is_none() {
         let path = paths.spec.join(".");
         return Err(Status::internal(format!("the spec replicas field \".{path}\" does not exist")).into());
     }
+    Ok(scale(object, paths))
+}
+
+/// The scale of an object, which may have no number.
+fn scale(object: &Value, paths: &ScalePaths) -> Value {
+    let number = |path: &[String]| at(object, path).and_then(Value::as_int);
+    let wanted = number(&paths.spec);
     let mut meta = Map::new();
     for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(value) = object.metadata().and_then(|m| m.get(key)) {
@@ -61,9 +66,37 @@ fn of(request: &Request<'_>, object: &Value, paths: &ScalePaths) -> Outcome<Valu
     if !selector.is_empty() {
         status.insert("selector", selector);
     }
-    Ok(Value::Object(map! {
+    Value::Object(map! {
         "kind" => "Scale", "apiVersion" => "autoscaling/v1", "metadata" => meta, "spec" => spec, "status" => status,
-    }))
+    })
+}
+
+/// How admission sees a write of a scale: as the scale that it is.
+pub(crate) struct ScaleView {
+    paths: ScalePaths,
+    wanted: Mutex<Value>,
+}
+
+impl ScaleView {
+    /// The scale that is to be.
+    pub fn wanted(&self) -> Value {
+        self.wanted.lock().clone()
+    }
+
+    /// The scale of an object.
+    pub fn of(&self, object: &Value) -> Value {
+        scale(object, &self.paths)
+    }
+
+    /// Sets an object's replicas to those of a scale.
+    pub fn set(&self, object: &mut Value, scale: &Value) {
+        let path: Vec<&str> = self.paths.spec.iter().map(String::as_str).collect();
+        object.set_at(&path, Value::Int(replicas(scale)));
+    }
+}
+
+fn replicas(scale: &Value) -> i64 {
+    scale.at(&["spec", "replicas"]).and_then(Value::as_int).unwrap_or(0)
 }
 
 /// A selector object as text, as upstream writes it.
@@ -169,24 +202,19 @@ async fn set<F>(
 where
     F: FnMut(&mut Request<'_>, &Value) -> Outcome<Value>,
 {
-    let change = Change { owns, ..Change::new(Part::Scale, options) };
-    let spec = paths.spec.clone();
-    let read = paths.clone();
+    let view = ScaleView { paths: paths.clone(), wanted: Mutex::default() };
+    let change = Change { owns, scale: Some(&view), ..Change::new(Part::Scale, options) };
     let (code, shown) = write::change(request, change, |request, live| {
         let Some(live) = live else { return Err(request.not_found()) };
         let sent = write::sent(request, live);
-        let scale = match of(request, &sent, &read) {
-            Ok(scale) => scale,
-            // A scale can be set where there is none to be read.
-            Err(_) => of_empty(&sent),
-        };
-        let mut scale = scale;
+        // A scale can be set where there is none to be read.
+        let mut scale = scale(&sent, &paths);
         if !owns {
             let owners = request.resource.strategy.ownership().owners_of_scale(&sent);
             scale.metadata_mut().insert("managedFields", owners);
         }
         let scale = make(request, &scale)?;
-        let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_int).unwrap_or(0);
+        let replicas = replicas(&scale);
         if replicas < 0 && !request.resource.is_custom() {
             let path = Path::ROOT.child("spec");
             let error = FieldError::invalid(&path.child("replicas"), replicas, "must be greater than or equal to 0");
@@ -194,8 +222,8 @@ where
             return Err(Status::invalid(kind, &request.info.name, &[error]).into());
         }
         let mut object = live.clone();
-        let path: Vec<&str> = spec.iter().map(String::as_str).collect();
-        object.set_at(&path, Value::Int(replicas));
+        view.set(&mut object, &scale);
+        *view.wanted.lock() = scale.clone();
         let version = scale.meta_str("resourceVersion");
         if !version.is_empty() {
             object.metadata_mut().insert("resourceVersion", version);
@@ -213,21 +241,8 @@ where
     show(request, code, &shown, &paths).await
 }
 
-fn of_empty(object: &Value) -> Value {
-    let mut meta = Map::new();
-    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
-        if let Some(value) = object.metadata().and_then(|m| m.get(key)) {
-            meta.insert(key, value.clone());
-        }
-    }
-    Value::Object(map! {
-        "kind" => "Scale", "apiVersion" => "autoscaling/v1", "metadata" => meta,
-        "spec" => Map::new(), "status" => map! { "replicas" => 0 },
-    })
-}
-
 async fn show(request: &Request<'_>, code: u16, shown: &Shown, paths: &ScalePaths) -> Outcome<Response> {
     let object = present::sent(request, shown).await?;
-    let scale = of(request, &object, paths)?;
+    let scale = scale(&object, paths);
     Ok(present::finish(request.form, code, json::to_vec(&scale)))
 }

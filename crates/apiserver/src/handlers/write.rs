@@ -2,8 +2,9 @@
 
 use super::Request;
 use super::present::Shown;
+use super::scale::ScaleView;
 use crate::admission::{self, Attributes};
-use crate::answer::{Failure, Outcome};
+use crate::answer::{Failure, Outcome, Warnings};
 use crate::ownership::keep_times_of_noop;
 use crate::rbac;
 use crate::registry::{self, Stored};
@@ -31,12 +32,14 @@ pub(crate) struct Change<'c> {
     pub tries: usize,
     /// Whether ownership is worked out here; an apply has done it.
     pub owns: bool,
+    /// How admission sees a write of a scale.
+    pub scale: Option<&'c ScaleView>,
 }
 
 impl<'c> Change<'c> {
     /// A change of a part.
     pub fn new(part: Part, options: &'c WriteOptions) -> Self {
-        Change { part, options, creates: false, uid: None, tries: TRIES, owns: true }
+        Change { part, options, creates: false, uid: None, tries: TRIES, owns: true, scale: None }
     }
 }
 
@@ -421,8 +424,11 @@ async fn admit(request: &mut Request<'_>, change: &Change<'_>, live: &Value, obj
     if !admission.concerns(&request.resource) {
         return Ok(());
     }
-    let old = sent(request, live);
-    let mut new = sent(request, object);
+    let old = seen(request, change, live);
+    let mut new = match change.scale {
+        Some(view) => view.wanted(),
+        None => sent(request, object),
+    };
     // Clients need not send it, and upstream's types always have it.
     new.metadata_mut().get_or_insert("creationTimestamp", || Value::Null);
     let mut warnings = Vec::new();
@@ -430,11 +436,24 @@ async fn admit(request: &mut Request<'_>, change: &Change<'_>, live: &Value, obj
     let attributes = attributes(request, "UPDATE", change.part, change.options, &options).with_old(&old);
     let changed = admission.mutate(&server, attributes, Some(&mut new), &mut warnings).await;
     warnings.into_iter().for_each(|w| request.warnings.add(w));
-    if changed? {
-        let received = receive(request, new, Vec::new(), false);
-        *object = received.map_err(|e| Failure::from(Status::internal(e)))?.0;
+    match (changed?, change.scale) {
+        (false, _) => {}
+        (true, Some(view)) => view.set(object, &new),
+        (true, None) => {
+            *object = new;
+            request.resource.strategy.adopt(object).map_err(Status::internal)?;
+        }
     }
     Ok(())
+}
+
+/// What admission sees of an object.
+fn seen(request: &Request<'_>, change: &Change<'_>, object: &Value) -> Value {
+    let sent = sent(request, object);
+    match change.scale {
+        Some(view) => view.of(&sent),
+        None => sent,
+    }
 }
 
 /// The options of a write as an object, for admission.
@@ -513,7 +532,7 @@ async fn replace(
     let name = live.name().to_owned();
     judge(request, &object, &name, before, checked)?;
     if server.options.admission.concerns(&resource) {
-        let (old, new) = (sent(request, live), sent(request, &object));
+        let (old, new) = (seen(request, change, live), seen(request, change, &object));
         let mut warnings = Vec::new();
         let options = options_object("UpdateOptions", change.options);
         let attributes = attributes(request, "UPDATE", change.part, change.options, &options).with_old(&old);
@@ -521,7 +540,12 @@ async fn replace(
         warnings.into_iter().for_each(|w| request.warnings.add(w));
         judged?;
     }
-    let stored = server.save(&resource, &object).await?;
+    let saved = server.save(&resource, &object).await;
+    if saved.is_err() {
+        // Upstream converts before it looks at what the client sent.
+        request.warnings = Warnings::default();
+    }
+    let stored = saved?;
     let going = !live.meta_str("deletionTimestamp").is_empty();
     let grace = live.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_int).unwrap_or(0);
     if going && grace == 0 && object.meta_list("finalizers").is_empty() && !resource.strategy.holds(&object) {

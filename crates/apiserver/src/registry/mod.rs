@@ -115,6 +115,22 @@ impl Server {
         Ok(converted)
     }
 
+    /// Converts an object that was just written to the other versions, in the background, so that lists and watches
+    /// need not wait for the webhook. Upstream's watch caches do so too.
+    pub(crate) fn convert_ahead(self: &Arc<Self>, resource: &Resource, key: &str) {
+        let catalogue = self.catalogue();
+        let versions = catalogue.group(&resource.group).map(|g| g.versions.as_slice()).unwrap_or_default();
+        let resources: Vec<_> = versions.iter().filter_map(|v| v.resource(&resource.plural)).cloned().collect();
+        let (server, key) = (self.clone(), key.to_owned());
+        tokio::spawn(async move {
+            let Ok(Some(entry)) = server.store.get(&key, None).await else { return };
+            for resource in resources {
+                // What fails here fails again for whoever asks, who is then told.
+                let _ = server.converted_value(&resource, &key, entry.mod_revision, entry.value.clone()).await;
+            }
+        });
+    }
+
     /// An object that was worked on, in its stored form.
     pub(crate) async fn save(&self, resource: &Resource, object: &Value) -> Outcome<Stored> {
         let mut object = object.clone();

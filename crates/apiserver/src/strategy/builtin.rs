@@ -1,10 +1,12 @@
 //! Built-in kinds, over the catalogue of the crate `kinds`.
 
 use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
+use crate::admission::webhooks::conditions;
 use crate::auth::UserInfo;
 use crate::ownership::Kind;
 use jiff::Timestamp;
 use object::Value;
+use object::field::FieldError;
 use std::borrow::Cow;
 
 /// Names the form in which this program stores built-in kinds; it changes when their decoding or defaults do.
@@ -27,6 +29,16 @@ impl Builtin {
     /// The catalogue's entry.
     pub fn resource(&self) -> &'static kinds::Resource {
         self.resource
+    }
+}
+
+impl Builtin {
+    /// What is wrong with the CEL conditions of a webhook configuration. (The crate `kinds` knows no CEL.)
+    fn condition_errors(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        match self.resource.plural {
+            "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => conditions(object, old),
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -78,14 +90,17 @@ impl Strategy for Builtin {
 
     fn validate(&self, object: &Value) -> Checked {
         let hints = (self.resource.strategy.warnings)(object, None);
-        Checked { errors: self.resource.validate(object), hints, ..Checked::default() }
+        let mut errors = self.resource.validate(object);
+        errors.extend(self.condition_errors(object, None));
+        Checked { errors, hints, ..Checked::default() }
     }
 
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
-        let errors = match part {
+        let mut errors = match part {
             Part::Main | Part::Scale => self.resource.validate_update(object, old),
             Part::Status | Part::Finalize | Part::Other(_) => self.resource.validate_status(object, old),
         };
+        errors.extend(self.condition_errors(object, Some(old)));
         let hints = match part {
             Part::Main => (self.resource.strategy.warnings)(object, Some(old)),
             _ => Vec::new(),

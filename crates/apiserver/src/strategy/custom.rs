@@ -66,6 +66,10 @@ impl Strategy for Custom {
         Ok(())
     }
 
+    fn adopt(&self, object: &mut Value) -> Result<(), String> {
+        self.version.complete(object).map_err(|e| e.to_string())
+    }
+
     fn present(&self, _object: &mut Value) {}
 
     fn load(&self, object: &mut Value) {

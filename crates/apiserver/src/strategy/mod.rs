@@ -95,6 +95,12 @@ pub trait Strategy: Send + Sync + 'static {
         self.receive(object, false).map(|_| ())
     }
 
+    /// Brings what admission made of an object into the form that is worked on: as [`Strategy::receive`], but of custom
+    /// resources nothing is taken away, so that what is wrong is told.
+    fn adopt(&self, object: &mut Value) -> Result<(), String> {
+        self.receive(object, false).map(drop)
+    }
+
     /// From the form that is worked on to the one that is sent.
     fn present(&self, object: &mut Value);
 

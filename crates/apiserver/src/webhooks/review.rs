@@ -297,10 +297,11 @@ fn json_kind(value: &Value) -> &'static str {
     }
 }
 
-/// Go tells where base64 ends to be that.
+/// Go tells where base64 ends to be that: where the group of four starts that is not whole.
 fn base64_error(text: &str, error: &base64::DecodeError) -> String {
     let at = match error {
         base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => *at,
+        base64::DecodeError::InvalidPadding if text.ends_with('=') => text.len(),
         base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => text.len() / 4 * 4,
     };
     format!("illegal base64 data at input byte {at}")

@@ -121,12 +121,7 @@ impl<'a> Matching<'a> {
     /// The namespace of the request; for a namespace that is its name.
     pub fn namespace(&self) -> &'a str {
         let attributes = self.attributes;
-        match self.is_namespace() {
-            // One that is created is in no path yet.
-            true if attributes.operation == "CREATE" => "",
-            true => attributes.name,
-            false => attributes.namespace,
-        }
+        if self.is_namespace() { attributes.name } else { attributes.namespace }
     }
 
     fn is_namespace(&self) -> bool {
@@ -190,17 +185,24 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Brings an object into the shape of a version: unknown fields go, defaults come. The error is Go's text.
+    /// Reads an object that a patch made in a version: defaults come, and what built-in kinds do not know goes. The
+    /// error is Go's text.
     pub fn complete(&self, place: &Place, object: &mut Value) -> Result<(), String> {
         let resource = self.catalogue.resource(&place.group, &place.version, &self.attributes.resource.plural);
         let Some(resource) = resource else { return Ok(()) };
         let whole = (resource.group.as_str(), resource.version.as_str(), resource.kind.as_str());
-        // Of other objects, such as scales, and of those that are no longer what they were, nothing is known.
+        // Of other objects, such as scales, and of custom ones that are no longer what they were, nothing is known.
         let (group, version, kind) = &place.kind;
         let is = |key: &str, wanted: &str| object.str_at(&[key]) == Some(wanted);
         let unchanged = is("apiVersion", &resource.api_version()) && is("kind", &resource.kind);
-        if whole != (group.as_str(), version.as_str(), kind.as_str()) || !unchanged {
+        if whole != (group.as_str(), version.as_str(), kind.as_str()) || !unchanged && resource.is_custom() {
             return Ok(());
+        }
+        if !unchanged {
+            return Err(another(object, &resource.kind));
+        }
+        if resource.is_custom() {
+            return resource.strategy.adopt(object);
         }
         resource.strategy.receive(object, false)?;
         resource.strategy.present(object);
@@ -245,6 +247,23 @@ impl<'a> Matching<'a> {
         from.strategy.receive(&mut object, false).map_err(Status::internal)?;
         resource.strategy.present(&mut object);
         Ok(object)
+    }
+}
+
+/// What upstream says of an object that a patch made one of another kind.
+fn another(object: &Value, wanted: &str) -> String {
+    let text = |key: &str| object.str_at(&[key]).unwrap_or_default();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let Some((_, other)) = kinds::find_kind(group, version, kind) else {
+        let (kind, api_version) = (object::go::quote(kind), object::go::quote(api_version));
+        let scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30";
+        return format!("no kind {kind} is registered for version {api_version} in scheme \"{scheme}\"");
+    };
+    let read = other.definition().map(|definition| kinds::decode(definition, object.clone()));
+    match read {
+        Some(Err(why)) => why,
+        _ => format!("converting ({version}.{kind}) to (core.{wanted}): unknown conversion"),
     }
 }
 

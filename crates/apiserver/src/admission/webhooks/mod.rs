@@ -3,11 +3,14 @@
 //! The configurations are read when the server starts and whenever one is written, before that write is answered.
 //! Where there are none, a request costs nothing more.
 
+mod check;
 mod configured;
 mod matching;
 mod mutating;
 mod review;
 mod validating;
+
+pub(crate) use check::conditions;
 
 use self::configured::Configured;
 use super::{Admission, Attributes, Step};
@@ -34,6 +37,8 @@ const EXEMPT: [&str; 6] = [
 pub struct Webhooks {
     client: Arc<WebhookClient>,
     configured: ArcSwap<Configured>,
+    /// Held while configurations are read, so that an older reading never takes the place of a newer one.
+    reading: tokio::sync::Mutex<()>,
     attribute: bool,
 }
 
@@ -41,7 +46,7 @@ impl Webhooks {
     /// Webhooks that are called by a client. `attribute` is whether what a webhook changes is owned by it, not by the
     /// one who writes.
     pub fn new(client: Arc<WebhookClient>, attribute: bool) -> Self {
-        Webhooks { client, configured: ArcSwap::default(), attribute }
+        Webhooks { client, configured: ArcSwap::default(), reading: tokio::sync::Mutex::default(), attribute }
     }
 }
 
@@ -88,6 +93,7 @@ impl Admission for Webhooks {
 
     fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {
         Box::pin(async move {
+            let _reading = self.reading.lock().await;
             let configured = Configured::read(&*server.store).await.map_err(registry::read_failure)?;
             self.configured.store(Arc::new(configured));
             Ok(())

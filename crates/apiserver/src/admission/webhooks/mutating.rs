@@ -196,7 +196,7 @@ fn check_version(object: &Value, place: &Place) -> Outcome<()> {
     let (version, kind) = (text("apiVersion"), text("kind"));
     let why =
         format!("{version}, Kind={kind} is unstructured and is not suitable for converting to {}", go::quote(&wanted));
-    Err(Status::internal(why).into())
+    Err(Status::unknown(why).into())
 }
 
 impl Current<'_> {
@@ -204,6 +204,10 @@ impl Current<'_> {
     async fn bring_to(&mut self, matching: &Matching<'_>, place: &Place) -> Outcome<()> {
         if self.place.kind == place.kind {
             self.place = place.clone();
+            // What an object says that it is counts for nothing yet.
+            if let Some(object) = self.object.as_mut().filter(|o| o.str_at(&["kind"]) != Some(&place.kind.2)) {
+                object.set_at(&["kind"], place.kind.2.as_str().into());
+            }
             return Ok(());
         }
         if let Some(object) = self.object.take() {

@@ -176,6 +176,7 @@ fn denial(name: &str, status: Option<&Value>) -> Failure {
         None => format!("{denied} without explanation"),
     };
     status.insert("message", message);
+    status.retain(|_, value| value.as_str() != Some(""));
     status.insert("kind", "Status");
     status.insert("apiVersion", "v1");
     status.get_or_insert("metadata", || Value::Object(Map::new()));

@@ -183,10 +183,6 @@ fn client_config(config: &Value, path: &Path<'_>, out: &mut Errors) {
 const FORM: &str = "; desired format: https://host[/path]";
 
 fn url(text: &str, path: &Path<'_>, out: &mut Errors) {
-    if text.is_empty() {
-        out.push(FieldError::required(path, format!("url must be specified{FORM}")));
-        return;
-    }
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let (before, query) = before.split_once('?').unwrap_or((before, ""));
     let (scheme, rest) = match before.split_once("://") {
@@ -199,6 +195,14 @@ fn url(text: &str, path: &Path<'_>, out: &mut Errors) {
             go::quote(text)
         );
         out.push(FieldError::required(path, why));
+        return;
+    }
+    if let Some(escape) = bad_escape(before) {
+        let (text, escape) = (go::quote(text), go::quote(escape));
+        out.push(FieldError::required(
+            path,
+            format!("url must be a valid URL: parse {text}: invalid URL escape {escape}{FORM}"),
+        ));
         return;
     }
     let authority = if scheme.is_empty() { "" } else { rest.split('/').next().unwrap_or_default() };
@@ -218,6 +222,15 @@ fn url(text: &str, path: &Path<'_>, out: &mut Errors) {
     if !query.is_empty() {
         out.push(FieldError::invalid(path, query, "query parameters are not permitted in the URL"));
     }
+}
+
+/// The first `%` that two hexadecimal digits do not follow, with what is there in their place.
+fn bad_escape(text: &str) -> Option<&str> {
+    text.match_indices('%').map(|(at, _)| text.get(at..).unwrap_or_default()).find_map(|rest| {
+        let digits = rest.bytes().skip(1).take(2).filter(u8::is_ascii_hexdigit).count();
+        let end = rest.char_indices().nth(3).map_or(rest.len(), |(at, _)| at);
+        (digits < 2).then(|| rest.get(..end).unwrap_or(rest))
+    })
 }
 
 fn url_path(text: &str, path: &Path<'_>, out: &mut Errors) {
