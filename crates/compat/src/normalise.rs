@@ -87,12 +87,29 @@ fn normalise_metadata(meta: &mut object::Map, keep: &[&str]) {
     if let Some(Value::Array(entries)) = meta.get_mut("managedFields") {
         for entry in entries.iter_mut() {
             entry.remove_at(&["time"]);
+            // The program that was recorded had another name.
+            if entry.str_at(&["manager"]) == Some("kube-apiserver") {
+                entry.set_at(&["manager"], "oracle-kube-apiserver".into());
+            }
         }
         entries.sort_by_key(|e| {
             ["manager", "operation", "apiVersion", "subresource"]
-                .map(|f| e.get(f).map_or("null".to_owned(), json::to_string))
+                .map(|f| e.get(f).map_or("null".to_owned(), |v| ascii(&json::to_string(v))))
         });
     }
+}
+
+/// JSON as the recording tool writes it: characters outside ASCII are escaped.
+fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() {
+            out.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        }
+    }
+    out
 }
 
 /// Whether the recording tool's language takes a value for true.

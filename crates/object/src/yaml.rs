@@ -4,7 +4,7 @@
 use crate::{Map, Value, go, json};
 use compact_str::CompactString;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// How many values the aliases of a document may add. Beyond that it is a bomb.
 const MAX_ALIASED: usize = 100_000;
@@ -17,6 +17,10 @@ pub fn parse(text: &[u8]) -> Result<Value, String> {
 /// Like [`parse`], and beside the value the complaints about repeated keys: `line 7: key "a" already set in map`.
 pub fn parse_strict(text: &[u8]) -> Result<(Value, Vec<String>), String> {
     let text = utf8(text)?;
+    reject_leading_tab(text)?;
+    if let Some(value) = plain_json(text) {
+        return Ok((value, Vec::new()));
+    }
     let mut reader = Reader::new(text);
     let value = reader.document()?.unwrap_or_default();
     Ok((value, reader.repeated))
@@ -55,6 +59,57 @@ pub fn locate(text: &str, document: usize, path: &[&str]) -> Option<usize> {
     }
 }
 
+/// The value of a document that is JSON, which is read much faster. Nothing where YAML might read it in another way, or
+/// where there is something to complain about.
+fn plain_json(text: &str) -> Option<Value> {
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    let mut bytes = text.bytes();
+    let mut before = b' ';
+    while let Some(b) = bytes.next() {
+        let alike = match b {
+            b'\\' => matches!(bytes.next(), Some(b'"' | b'\\' | b'n' | b't')),
+            // A quoted merge key.
+            b'<' => before != b'"',
+            b'\n' | b' '..=b'~' => true,
+            _ => false,
+        };
+        if !alike {
+            return None;
+        }
+        before = b;
+    }
+    let (value, repeated) = json::parse_strict(text.as_bytes()).ok()?;
+    (repeated.is_empty() && !holds_float(&value)).then_some(value)
+}
+
+fn holds_float(value: &Value) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Float(_) => return true,
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Go's reader takes no tab where the first token is expected.
+fn reject_leading_tab(text: &str) -> Result<(), String> {
+    for (i, line) in text.lines().enumerate() {
+        match line.trim_start_matches(' ').chars().next() {
+            None | Some('#') => {}
+            Some('\t') if i == 0 => return Err("yaml: found character that cannot start any token".to_owned()),
+            Some('\t') => return Err(format!("yaml: line {}: found character that cannot start any token", i + 1)),
+            Some(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
 fn utf8(text: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(text).map_err(|e| {
         let offset = e.valid_up_to();
@@ -78,7 +133,14 @@ struct Reader<'t> {
 /// A collection that is being read.
 enum Open {
     List { items: Vec<Value>, anchor: usize },
-    Object { members: Vec<(CompactString, Value)>, merged: Vec<Value>, key: Option<Key>, anchor: usize },
+    Object {
+        members: Vec<(CompactString, Value)>,
+        /// The keys so far.
+        names: HashSet<CompactString>,
+        merged: Vec<Value>,
+        key: Option<Key>,
+        anchor: usize,
+    },
 }
 
 enum Key {
@@ -125,10 +187,10 @@ impl<'t> Reader<'t> {
             }
             let done = match event {
                 Event::Scalar(text, style, anchor, tag) => {
-                    if let Some(Open::Object { key: key @ None, members, .. }) = open.last_mut() {
+                    if let Some(Open::Object { key: key @ None, names, .. }) = open.last_mut() {
                         let name = key_name(&text, style, tag.as_deref())?;
                         if let Key::Name(name) = &name
-                            && members.iter().any(|(k, _)| k == name)
+                            && !names.insert(name.clone())
                         {
                             self.repeated.push(format!("line {line}: key {} already set in map", go::quote(name)));
                         }
@@ -148,7 +210,8 @@ impl<'t> Reader<'t> {
                     continue;
                 }
                 Event::MappingStart(anchor, _) => {
-                    let object = Open::Object { members: Vec::new(), merged: Vec::new(), key: None, anchor };
+                    let (members, names) = (Vec::new(), HashSet::new());
+                    let object = Open::Object { members, names, merged: Vec::new(), key: None, anchor };
                     self.enter(&mut open, line, object)?;
                     continue;
                 }
@@ -473,6 +536,31 @@ mod tests {
                 .collect::<String>()
         );
         assert_eq!(parse(bomb.as_bytes()).unwrap_err(), "yaml: document contains excessive aliasing");
+    }
+
+    #[test]
+    fn json_reads_the_same_the_short_way() {
+        for json in [
+            r#"{"a":"1","b":[true,null,-5,{"c":"x\\ny"}],"":{}}"#,
+            r#"{"a":1.0}"#,
+            r#"{"a":1e3}"#,
+            r#"{"<<":{"a":1}}"#,
+            r#"{"a":"\u00e9"}"#,
+            "{\n  \"a\": \"b c\"\n}\n",
+        ] {
+            let spaced = format!("# as YAML\n{json}");
+            assert_eq!(parse(json.as_bytes()), parse(spaced.as_bytes()), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_tab_cannot_start_a_document() {
+        for (text, error) in [
+            ("\t", "yaml: found character that cannot start any token"),
+            ("# x\n\ta: 1", "yaml: line 2: found character that cannot start any token"),
+        ] {
+            assert_eq!(parse(text.as_bytes()).unwrap_err(), error, "{text:?}");
+        }
     }
 
     #[test]

@@ -15,4 +15,4 @@ pub(crate) use defaults::{default_claim_spec, default_legacy_sources, default_po
 pub(crate) use qos::qos_class;
 pub(crate) use spec::{validate_pod, validate_template};
 pub(crate) use volumes::{csi_driver_name, one_source};
-pub(crate) use warnings::{spec_warnings, template_warnings, workload_warnings};
+pub(crate) use warnings::{changed_template_warnings, spec_warnings, template_warnings, workload_warnings};

@@ -39,12 +39,25 @@ pub(crate) fn workload_warnings(object: &Value, old: Option<&Value>) -> Vec<Stri
     out
 }
 
-/// The warnings about the template of a workload.
+/// The warnings about the template of a workload, repeated with each new generation.
 pub(crate) fn template_warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let generation = |v: &Value| v.at(&["metadata", "generation"]).and_then(Value::as_int);
+    if old.is_some_and(|old| generation(old) == generation(object)) {
+        return Vec::new();
+    }
+    warnings_of_template(object.sub("spec").sub("template"))
+}
+
+/// The warnings about the template of a daemon set, repeated when the template changes.
+pub(crate) fn changed_template_warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     let template = object.sub("spec").sub("template");
     if old.is_some_and(|old| old.sub("spec").sub("template") == template) {
         return Vec::new();
     }
+    warnings_of_template(template)
+}
+
+fn warnings_of_template(template: &Value) -> Vec<String> {
     let spec = Path::ROOT.child("spec");
     let at = spec.child("template");
     spec_warnings(template.sub("spec"), &at.child("spec"))

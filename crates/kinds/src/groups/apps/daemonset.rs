@@ -38,7 +38,7 @@ pub(super) const DAEMONSETS: Resource = Resource {
         validate,
         validate_update,
         validate_status,
-        warnings: pod::template_warnings,
+        warnings: pod::changed_template_warnings,
         ..STRATEGY
     },
     ..Resource::new(
