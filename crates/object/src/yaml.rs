@@ -132,7 +132,10 @@ struct Reader<'t> {
 
 /// A collection that is being read.
 enum Open {
-    List { items: Vec<Value>, anchor: usize },
+    List {
+        items: Vec<Value>,
+        anchor: usize,
+    },
     Object {
         members: Vec<(CompactString, Value)>,
         /// The keys so far.

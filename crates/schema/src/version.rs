@@ -98,10 +98,11 @@ impl Version {
     }
 
     /// What happens to an object that was converted from another version: it shows nothing that the schema does not
-    /// know. Its defaults are those of the version that it comes from.
+    /// know, and no null that it forbids. Its defaults are those of the version that it comes from.
     pub fn coerce(&self, object: &mut Value) {
         // With malformed metadata dropped nothing is left that could be refused.
         let _ = self.prune(object, Malformed::Drop, false);
+        prune::drop_nulls(&self.schema, object);
     }
 
     fn bring_into_shape(&self, object: &mut Value, malformed: Malformed, track: bool) -> Result<Vec<String>, Unfit> {

@@ -172,20 +172,7 @@ async fn apply(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response
     let now = request.now.as_second();
     set(request, paths, &options, false, |request, live| {
         let ownership = request.resource.strategy.ownership();
-        let owners = live.at(&["metadata", "managedFields"]).and_then(Value::as_array).unwrap_or_default();
-        if owners.is_empty() && request.resource.is_custom() {
-            let why = "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1";
-            return Err(Status::unknown(why).into());
-        }
-        let applied = ownership.applied(Part::Scale, Some(live), &config, &manager, options.force, now)?;
-        let changed = applied.at(&["spec", "replicas"]) != live.at(&["spec", "replicas"]);
-        if changed && request.resource.is_custom() {
-            // Upstream asks the converter of the custom resource, which knows nothing of scales.
-            let (namespace, name) = (config.namespace(), config.name());
-            let why = format!("failed to convert new object ({namespace}/{name}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1");
-            return Err(Status::unknown(why).into());
-        }
-        Ok(applied)
+        ownership.applied(Part::Scale, Some(live), &config, &manager, options.force, now).map_err(Failure::from)
     })
     .await
 }

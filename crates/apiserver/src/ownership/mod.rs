@@ -154,7 +154,7 @@ impl Kind {
 
     fn make(&self, part: Part) -> FieldManager {
         let manager = match (&self.source, part) {
-            (_, Part::Scale) => scale_manager(),
+            (source, Part::Scale) => scale_manager(matches!(source, Source::Custom { .. })),
             (Source::Builtin(resource, version), part) => builtin::manager(resource, version, part),
             (Source::Custom { definition, version }, part) => custom_manager(definition, version, part),
         };
@@ -203,18 +203,28 @@ fn custom_manager(definition: &Value, version: &str, part: Part) -> FieldManager
     FieldManager::new(kind, schemas, Arc::new(converter)).with_filters([(api_version, filter)])
 }
 
-/// The manager of scales, which are objects of their own.
-fn scale_manager() -> FieldManager {
+/// The manager of scales, which are objects of their own. Those of custom resources can be no other than they are.
+fn scale_manager(custom: bool) -> FieldManager {
     let kind = managed::Kind { group: "autoscaling".into(), version: "v1".into(), kind: "Scale".into() };
     let schema = builtin::schema("io.k8s.api.autoscaling.v1.Scale");
-    FieldManager::new(kind, [("autoscaling/v1".to_owned(), schema)], Arc::new(ScaleConverter))
+    FieldManager::new(kind, [("autoscaling/v1".to_owned(), schema)], Arc::new(ScaleConverter { custom }))
 }
 
-struct ScaleConverter;
+struct ScaleConverter {
+    custom: bool,
+}
 
 impl VersionConverter for ScaleConverter {
     fn convert(&self, _object: &Value, _api_version: &str) -> Result<Value, ConvertError> {
         Err(ConvertError::MissingVersion)
+    }
+
+    /// Upstream asks the converter of the custom resource, which knows nothing of scales.
+    fn check_made(&self, _object: &Value) -> Result<(), String> {
+        if self.custom {
+            return Err("request to convert CR to an invalid group/version: autoscaling/v1".to_owned());
+        }
+        Ok(())
     }
 }
 
