@@ -4,6 +4,8 @@ pub(crate) mod authorizer;
 pub(crate) mod cel;
 pub mod webhooks;
 
+pub(crate) mod defaults;
+
 use crate::Server;
 use crate::answer::{Failure, Outcome};
 use crate::auth::UserInfo;

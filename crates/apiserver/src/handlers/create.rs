@@ -53,6 +53,7 @@ pub(crate) async fn store_new(
     let name = object.name().to_owned();
     write::check_place(request, &name).await?;
     let server = request.server.clone();
+    crate::admission::defaults::complete(&server, &resource, &mut object).await?;
     let admits = server.options.admission.concerns(&resource);
     let option_values = write::options_object("CreateOptions", options);
     if admits {

@@ -28,11 +28,17 @@ enum Deleted {
 pub(crate) async fn delete(request: &mut Request<'_>) -> Outcome<Response> {
     let options = DeleteOptions::read(&request.parts.headers, &request.body, request.query)?;
     protect(request)?;
+    warn(request, &options);
     let key = request.key();
     match remove(request, &key, &options).await? {
         Deleted::Going(shown) => present::object(request, 200, &shown).await,
         Deleted::Gone(object) => {
             let resource = &request.resource;
+            if resource.strategy.returns_deleted() {
+                let version = object.meta_str("resourceVersion").parse().unwrap_or(0);
+                let stored = request.server.save(resource, &object).await?;
+                return present::object(request, 200, &Shown { stored, version }).await;
+            }
             let details = Details {
                 name: request.info.name.clone(),
                 group: resource.group.clone(),
@@ -45,6 +51,13 @@ pub(crate) async fn delete(request: &mut Request<'_>) -> Outcome<Response> {
             status.remove_at(&["code"]);
             Ok(present::finish(request.form, 200, object::json::to_vec(&status)))
         }
+    }
+}
+
+/// Who deletes a job without a word about its pods is told that they stay.
+fn warn(request: &mut Request<'_>, options: &DeleteOptions) {
+    if options.propagation.is_none() && request.resource.group == "batch" && request.resource.plural == "jobs" {
+        request.warnings.add("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
     }
 }
 
@@ -63,6 +76,7 @@ fn protect(request: &Request<'_>) -> Outcome<()> {
 pub(crate) async fn delete_collection(request: &mut Request<'_>) -> Outcome<Response> {
     let options = DeleteOptions::read(&request.parts.headers, &request.body, request.query)?;
     let list_options = ListOptions::read(request.query, false)?;
+    warn(request, &options);
     let Collected { entries, meta } = list::collect(request, &list_options).await?;
     for entry in &entries {
         match remove(request, &entry.key, &options).await {
@@ -181,20 +195,25 @@ fn mark(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> Option<
         return Some(marked);
     }
     let finalizers = finalizers(request, live, options);
-    if finalizers.is_empty() {
+    let grace = resource.strategy.grace(live, options.grace);
+    if finalizers.is_empty() && grace == 0 {
         return None;
     }
     let mut object = live.clone();
     let meta = object.metadata_mut();
-    meta.insert("finalizers", finalizers);
+    if !finalizers.is_empty() {
+        meta.insert("finalizers", finalizers);
+    }
     if !going {
-        meta.insert("deletionTimestamp", time(request.now));
+        let end = request.now.saturating_add(jiff::SignedDuration::from_secs(grace)).unwrap_or(request.now);
+        meta.insert("deletionTimestamp", time(end));
         // The object's content is about to change: its end is new.
         if let Some(generation) = meta.get("generation").and_then(Value::as_int).filter(|g| *g > 0) {
             meta.insert("generation", generation + 1);
         }
     }
-    meta.insert("deletionGracePeriodSeconds", 0);
+    let before = meta.get("deletionGracePeriodSeconds").and_then(Value::as_int);
+    meta.insert("deletionGracePeriodSeconds", before.filter(|_| going).map_or(grace, |b| b.min(grace)));
     Some(object)
 }
 

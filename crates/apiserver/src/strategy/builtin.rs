@@ -159,6 +159,43 @@ impl Strategy for Builtin {
         self.resource.strategy.propagation == kinds::Propagation::Orphan
     }
 
+    fn grace(&self, object: &Value, asked: Option<i64>) -> i64 {
+        if !self.resource.strategy.graceful {
+            return 0;
+        }
+        // What no node runs, or what has ended, need not be stopped.
+        let placed = object.str_at(&["spec", "nodeName"]).is_some_and(|n| !n.is_empty());
+        let ended = matches!(object.str_at(&["status", "phase"]), Some("Failed" | "Succeeded"));
+        if !placed || ended {
+            return 0;
+        }
+        let own = object.at(&["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_int);
+        // A negative period is the shortest.
+        match asked.or(own).unwrap_or(0) {
+            grace if grace < 0 => 1,
+            grace => grace,
+        }
+    }
+
+    fn returns_deleted(&self) -> bool {
+        // Upstream's registries with `ReturnDeletedObject`.
+        const CORE: [&str; 7] = [
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "pods",
+            "podtemplates",
+            "resourcequotas",
+            "serviceaccounts",
+            "services",
+        ];
+        const STORAGE: [&str; 4] = ["csidrivers", "csinodes", "storageclasses", "volumeattachments"];
+        match self.resource.group {
+            "" => CORE.contains(&self.resource.plural),
+            "storage.k8s.io" => STORAGE.contains(&self.resource.plural),
+            _ => false,
+        }
+    }
+
     fn holds(&self, object: &Value) -> bool {
         // Namespaces have finalizers of their own in their spec.
         self.resource.kind == "Namespace"

@@ -169,6 +169,17 @@ pub trait Strategy: Send + Sync + 'static {
         false
     }
 
+    /// How many seconds an object may take to end, given what the client asks for; 0 where it goes at once.
+    fn grace(&self, object: &Value, asked: Option<i64>) -> i64 {
+        let _ = (object, asked);
+        0
+    }
+
+    /// Whether a delete answers with the object that is gone rather than with a `Status`.
+    fn returns_deleted(&self) -> bool {
+        false
+    }
+
     /// Whether an object without finalizers that is going away stays nevertheless.
     fn holds(&self, object: &Value) -> bool {
         let _ = object;
