@@ -60,7 +60,9 @@ async fn prioritise(server: &Server, resource: &Resource, pod: &mut Value) -> Ou
         );
         return Err(Failure::from(Status::forbidden(resource.qualified(), pod.name(), &why)));
     }
-    if let (true, Some(class)) = (name.is_empty(), class.as_ref().map(|c| c.name().to_owned()).filter(|n| !n.is_empty())) {
+    if let (true, Some(class)) =
+        (name.is_empty(), class.as_ref().map(|c| c.name().to_owned()).filter(|n| !n.is_empty()))
+    {
         pod.set_at(&["spec", "priorityClassName"], Value::from(class));
     }
     pod.set_at(&["spec", "priority"], Value::Int(priority));

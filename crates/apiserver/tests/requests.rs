@@ -1,0 +1,225 @@
+//! Requests and their answers, from the head of a request to the store and back, without sockets.
+
+use apiserver::answer::Body;
+use apiserver::auth::UserInfo;
+use apiserver::{Options, Server};
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use object::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use store::{Embedded, Store};
+
+struct Fixture {
+    store: Arc<dyn Store>,
+    server: Arc<Server>,
+}
+
+impl Fixture {
+    async fn new() -> Self {
+        let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(store::Options::default()));
+        let server = Server::new(store.clone(), Options::default()).await.unwrap();
+        Fixture { store, server }
+    }
+
+    async fn response(&self, method: &str, path: &str, content_type: &str, body: &str) -> http::Response<Body> {
+        let request = Request::builder()
+            .method(Method::from_bytes(method.as_bytes()).unwrap())
+            .uri(path)
+            .header("content-type", content_type)
+            .header("user-agent", "test/1")
+            .body(Bytes::copy_from_slice(body.as_bytes()))
+            .unwrap();
+        self.server.handle(request, UserInfo { name: "me".into(), ..UserInfo::default() }).await
+    }
+
+    async fn send(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let response = self.response(method, path, content_type, body).await;
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (code, json::parse(&bytes).unwrap_or_default())
+    }
+
+    /// Asks again and again until the code is another one; the controllers work in the background.
+    async fn until(&self, path: &str, code: u16) -> Value {
+        for _ in 0..200 {
+            let (got, value) = self.send("GET", path, "").await;
+            if got == code {
+                return value;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{path} never answered {code}");
+    }
+}
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const FOOS: &str = "/apis/x.io/v1/namespaces/default/foos";
+
+fn definition(default: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"foos.x.io"}},
+        "spec":{{"group":"x.io","scope":"Namespaced","names":{{"kind":"Foo","plural":"foos"}},"versions":[
+        {{"name":"v1","served":true,"storage":true,"schema":{{"openAPIV3Schema":{{"type":"object","properties":{{
+        "spec":{{"type":"object","properties":{{"a":{{"type":"string"{default}}}}}}}}}}}}}}},
+        {{"name":"v2","served":true,"storage":false,"schema":{{"openAPIV3Schema":{{"type":"object","properties":{{
+        "spec":{{"type":"object","properties":{{"a":{{"type":"string"{default}}}}}}}}}}}}}}}]}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn an_object_lives() {
+    let f = Fixture::new().await;
+    let (code, made) = f.send("POST", MAPS, r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#).await;
+    assert_eq!((code, made.str_at(&["data", "k"])), (201, Some("v")));
+    let path = format!("{MAPS}/a");
+    let (code, changed) = f.send("PATCH", &path, r#"{"data":{"k":"w"}}"#).await;
+    assert_eq!((code, changed.str_at(&["data", "k"])), (200, Some("w")));
+    assert_ne!(changed.meta_str("resourceVersion"), made.meta_str("resourceVersion"));
+    let (_, same) = f.send("PATCH", &path, r#"{"data":{"k":"w"}}"#).await;
+    assert_eq!(same.meta_str("resourceVersion"), changed.meta_str("resourceVersion"), "nothing changed");
+    let old = json::to_string(&made);
+    assert_eq!(f.send("PUT", &path, &old).await.0, 409);
+    assert_eq!(f.send("DELETE", &path, "").await.0, 200);
+    assert_eq!(f.send("GET", &path, "").await.0, 404);
+}
+
+#[tokio::test]
+async fn a_definition_serves_when_its_create_is_answered() {
+    let f = Fixture::new().await;
+    assert_eq!(f.send("GET", FOOS, "").await.0, 404);
+    assert_eq!(f.send("POST", DEFINITIONS, &definition("")).await.0, 201);
+    let foo = r#"{"apiVersion":"x.io/v1","kind":"Foo","metadata":{"name":"a"},"spec":{"a":"1","b":2}}"#;
+    let response = f.response("POST", FOOS, "application/json", foo).await;
+    assert_eq!(response.status(), 201);
+    assert_eq!(response.headers().get("warning").unwrap(), r#"299 - "unknown field \"spec.b\"""#);
+    let (_, other) = f.send("GET", "/apis/x.io/v2/namespaces/default/foos/a", "").await;
+    assert_eq!((other.str_at(&["apiVersion"]), other.str_at(&["spec", "a"])), (Some("x.io/v2"), Some("1")));
+    // Its end takes the objects along.
+    assert_eq!(f.send("DELETE", &format!("{DEFINITIONS}/foos.x.io"), "").await.0, 200);
+    f.until(&format!("{DEFINITIONS}/foos.x.io"), 404).await;
+    assert_eq!(f.send("GET", FOOS, "").await.0, 404);
+}
+
+#[tokio::test]
+async fn objects_show_the_defaults_of_the_present_schema() {
+    let f = Fixture::new().await;
+    f.send("POST", DEFINITIONS, &definition("")).await;
+    let foo = r#"{"apiVersion":"x.io/v1","kind":"Foo","metadata":{"name":"a"},"spec":{}}"#;
+    assert_eq!(f.send("POST", FOOS, foo).await.0, 201);
+    let (_, held) = f.send("GET", &format!("{DEFINITIONS}/foos.x.io"), "").await;
+    let mut changed = json::parse(definition(r#","default":"d""#).as_bytes()).unwrap();
+    changed.metadata_mut().insert("resourceVersion", held.meta_str("resourceVersion"));
+    let (code, _) = f.send("PUT", &format!("{DEFINITIONS}/foos.x.io"), &json::to_string(&changed)).await;
+    assert_eq!(code, 200);
+    let (_, foo) = f.send("GET", &format!("{FOOS}/a"), "").await;
+    assert_eq!(foo.str_at(&["spec", "a"]), Some("d"));
+    let (_, list) = f.send("GET", FOOS, "").await;
+    assert_eq!(list.at(&["items"]).unwrap().as_array().unwrap()[0].str_at(&["spec", "a"]), Some("d"));
+}
+
+#[tokio::test]
+async fn everything_is_there_after_a_restart() {
+    let f = Fixture::new().await;
+    f.send("POST", DEFINITIONS, &definition("")).await;
+    let foo = r#"{"apiVersion":"x.io/v1","kind":"Foo","metadata":{"name":"a"},"spec":{"a":"1"}}"#;
+    f.send("POST", FOOS, foo).await;
+    let server = Server::new(f.store.clone(), Options::default()).await.unwrap();
+    let again = Fixture { store: f.store.clone(), server };
+    assert_eq!(again.send("GET", &format!("{FOOS}/a"), "").await.0, 200);
+}
+
+#[tokio::test]
+async fn pages_are_of_one_moment() {
+    let f = Fixture::new().await;
+    for name in ["a", "b", "c"] {
+        f.send("POST", MAPS, &format!(r#"{{"metadata":{{"name":"{name}","labels":{{"l":"{name}"}}}}}}"#)).await;
+    }
+    let (_, first) = f.send("GET", &format!("{MAPS}?limit=2"), "").await;
+    assert_eq!(first.at(&["metadata", "remainingItemCount"]), Some(&Value::Int(1)));
+    f.send("DELETE", &format!("{MAPS}/c"), "").await;
+    let token = first.str_at(&["metadata", "continue"]).unwrap();
+    let (_, second) = f.send("GET", &format!("{MAPS}?limit=2&continue={token}"), "").await;
+    let items = second.get("items").unwrap().as_array().unwrap();
+    assert_eq!(items.iter().map(Value::name).collect::<Vec<_>>(), ["c"]);
+    let (_, some) = f.send("GET", &format!("{MAPS}?labelSelector=l%20in%20(a,c)"), "").await;
+    assert_eq!(some.get("items").unwrap().as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_watch_sees_what_was_committed() {
+    let f = Fixture::new().await;
+    let (_, list) = f.send("GET", MAPS, "").await;
+    let version = list.str_at(&["metadata", "resourceVersion"]).unwrap();
+    f.send("POST", MAPS, r#"{"metadata":{"name":"a"}}"#).await;
+    f.send("PATCH", &format!("{MAPS}/a"), r#"{"data":{"x":"1"}}"#).await;
+    f.send("DELETE", &format!("{MAPS}/a"), "").await;
+    let path = format!("{MAPS}?watch=true&timeoutSeconds=1&resourceVersion={version}");
+    let response = f.response("GET", &path, "application/json", "").await;
+    let text = response.into_body().collect().await.unwrap().to_bytes();
+    let events: Vec<Value> =
+        text.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| json::parse(l).unwrap()).collect();
+    let types: Vec<&str> = events.iter().filter_map(|e| e.str_at(&["type"])).collect();
+    assert_eq!(types, ["ADDED", "MODIFIED", "DELETED"]);
+}
+
+#[tokio::test]
+async fn watches_end_with_the_server() {
+    let f = Fixture::new().await;
+    let response = f.response("GET", &format!("{MAPS}?watch=true"), "application/json", "").await;
+    f.server.shutdown();
+    let end = tokio::time::timeout(Duration::from_secs(5), response.into_body().collect()).await;
+    assert!(end.is_ok());
+}
+
+#[tokio::test]
+async fn a_finalizer_holds_an_object() {
+    let f = Fixture::new().await;
+    f.send("POST", MAPS, r#"{"metadata":{"name":"a","finalizers":["x.io/y"]}}"#).await;
+    let path = format!("{MAPS}/a");
+    let (code, going) = f.send("DELETE", &path, "").await;
+    assert_eq!(code, 200);
+    assert_ne!(going.meta_str("deletionTimestamp"), "");
+    assert_eq!(f.send("PATCH", &path, r#"{"metadata":{"finalizers":null}}"#).await.0, 200);
+    assert_eq!(f.send("GET", &path, "").await.0, 404);
+}
+
+#[tokio::test]
+async fn a_namespace_takes_its_content_along() {
+    let f = Fixture::new().await;
+    f.send("POST", "/api/v1/namespaces", r#"{"metadata":{"name":"n"}}"#).await;
+    let maps = "/api/v1/namespaces/n/configmaps";
+    f.send("POST", maps, r#"{"metadata":{"name":"a","finalizers":["x.io/y"]}}"#).await;
+    f.send("POST", maps, r#"{"metadata":{"name":"b"}}"#).await;
+    assert_eq!(f.send("DELETE", "/api/v1/namespaces/n", "").await.0, 200);
+    f.until(&format!("{maps}/b"), 404).await;
+    let (code, refused) = f.send("POST", maps, r#"{"metadata":{"name":"c"}}"#).await;
+    assert_eq!(code, 403);
+    assert!(refused.str_at(&["message"]).unwrap().ends_with("because it is being terminated"));
+    f.send("PATCH", &format!("{maps}/a"), r#"{"metadata":{"finalizers":null}}"#).await;
+    f.until("/api/v1/namespaces/n", 404).await;
+}
+
+#[tokio::test]
+async fn nonsense_is_refused_and_harms_nobody() {
+    let f = Fixture::new().await;
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    for (method, path, body, code) in [
+        ("POST", MAPS, "{", 400),
+        ("POST", MAPS, deep.as_str(), 400),
+        ("POST", MAPS, r#"{"metadata":{"name":5}}"#, 400),
+        ("POST", MAPS, "\u{fffd}", 400),
+        ("GET", "/api/v1/namespaces/default/configmaps?limit=x", "", 400),
+        ("GET", "/api/v1/namespaces/default/configmaps?continue=!!", "", 400),
+        ("GET", "/api/v1/namespaces/default/configmaps?resourceVersion=99999999999999999999", "", 400),
+        ("GET", "/apis/x.io/v1/namespaces/%2e%2e/foos", "", 404),
+        ("PATCH", "/api/v1/namespaces/default/configmaps/a", "[1]", 404),
+        ("BREW", MAPS, "", 405),
+    ] {
+        assert_eq!(f.send(method, path, body).await.0, code, "{method} {path}");
+    }
+    assert_eq!(f.send("POST", MAPS, r#"{"metadata":{"name":"a"}}"#).await.0, 201);
+}
