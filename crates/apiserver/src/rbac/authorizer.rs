@@ -187,3 +187,74 @@ fn put(index: &mut Index, kind: Kind, key: &str, value: Option<&bytes::Bytes>) {
         (_, None) => index.remove_binding(namespace, name),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+    use store::{Embedded, Expect, Options, Write};
+
+    async fn put(store: &dyn Store, key: &str, text: &str) {
+        let object = json::parse(text.as_bytes()).unwrap();
+        let value = Stored::new(&object, 1).raw().clone();
+        store.write(Write::put(format!("/registry/{key}"), Expect::Any, value)).await.unwrap();
+    }
+
+    async fn delete(store: &dyn Store, key: &str) {
+        store.write(Write::delete(format!("/registry/{key}"), Expect::Any)).await.unwrap();
+    }
+
+    async fn may(rbac: &Rbac, name: &str, namespace: &str) -> bool {
+        let user = UserInfo { name: name.to_owned(), ..UserInfo::default() };
+        let attributes = Attributes {
+            user: &user,
+            verb: "get",
+            group: "",
+            version: "v1",
+            resource: "pods",
+            subresource: "",
+            name: "p",
+            namespace,
+            path: "",
+        };
+        matches!(rbac.authorize(attributes).await, Decision::Allow(_))
+    }
+
+    const RULES: &str = r#"{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}"#;
+
+    fn binding(role: &str, user: &str) -> String {
+        format!(r#"{{"roleRef":{{"kind":"Role","name":"{role}"}},"subjects":[{{"kind":"User","name":"{user}"}}]}}"#)
+    }
+
+    #[tokio::test]
+    async fn changes_are_in_force_at_once() {
+        let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(Options::default()));
+        put(&*store, "roles/a/r", RULES).await;
+        let rbac = Rbac::open(store.clone()).await.unwrap();
+        assert!(!may(&rbac, "u", "a").await);
+        put(&*store, "rolebindings/a/b", &binding("r", "u")).await;
+        assert!(may(&rbac, "u", "a").await && !may(&rbac, "u", "b").await && !may(&rbac, "v", "a").await);
+        put(&*store, "rolebindings/a/b", &binding("r", "v")).await;
+        assert!(!may(&rbac, "u", "a").await && may(&rbac, "v", "a").await);
+        put(&*store, "roles/a/r", r#"{"rules":[]}"#).await;
+        assert!(!may(&rbac, "v", "a").await);
+        put(&*store, "roles/a/r", RULES).await;
+        delete(&*store, "rolebindings/a/b").await;
+        assert!(!may(&rbac, "v", "a").await);
+    }
+
+    #[tokio::test]
+    async fn what_was_missed_is_read_again() {
+        let store: Arc<dyn Store> =
+            Arc::new(Embedded::in_memory(Options { history_bytes: 2000, ..Options::default() }));
+        let rbac = Rbac::open(store.clone()).await.unwrap();
+        put(&*store, "roles/a/r", RULES).await;
+        put(&*store, "rolebindings/a/b", &binding("r", "u")).await;
+        for i in 0..50 {
+            put(&*store, &format!("roles/other/{i}"), RULES).await;
+        }
+        assert!(may(&rbac, "u", "a").await);
+        delete(&*store, "rolebindings/a/b").await;
+        assert!(!may(&rbac, "u", "a").await);
+    }
+}

@@ -1,7 +1,6 @@
 //! Nobody gives away what they do not have: checks on writes of roles and bindings.
 
 use super::bootstrap::GROUP;
-use super::index::missing_role;
 use super::rule::{Rule, compact, rules_of, uncovered};
 use crate::Server;
 use crate::answer::{Failure, Outcome};
@@ -92,14 +91,7 @@ async fn binding(server: &Server, attempt: Attempt<'_>) -> Outcome<()> {
     }
     match server.options.authorizer.role(namespace, kind == "ClusterRole", role).await {
         Some(rules) => confirm(server, attempt, namespace, &rules).await,
-        None => {
-            let mut status = Status::not_found(Qualified { group: GROUP, name: plural }, role);
-            status.message = missing_role(kind == "ClusterRole", role);
-            if let Some(details) = &mut status.details {
-                details.kind = plural.trim_end_matches('s').to_owned();
-            }
-            Err(status.into())
-        }
+        None => Err(Status::not_found(Qualified { group: GROUP, name: plural }, role).into()),
     }
 }
 
@@ -136,7 +128,9 @@ async fn confirm(server: &Server, attempt: Attempt<'_>, namespace: &str, wanted:
         lines.into_iter().collect::<Vec<_>>().join("\n")
     );
     if !held.errors.is_empty() {
-        why = format!("{why}; resolution errors: [{}]", object::field::aggregate(&held.errors));
+        // Here upstream asks the storage, which names the resource, not the kind.
+        let errors: Vec<String> = held.errors.iter().map(|e| e.replacen("role.", "roles.", 1)).collect();
+        why = format!("{why}; resolution errors: [{}]", object::field::aggregate(&errors));
     }
     Err(forbidden(attempt, &why))
 }

@@ -237,7 +237,7 @@ fn take<T>(spaces: &mut Spaces<T>, namespace: &str, name: &str) -> Option<T> {
 }
 
 /// What upstream says of a role that is not there.
-pub(crate) fn missing_role(cluster_role: bool, name: &str) -> String {
+fn missing_role(cluster_role: bool, name: &str) -> String {
     let plural = if cluster_role { "clusterrole" } else { "role" };
     format!("{plural}.rbac.authorization.k8s.io {} not found", go::quote(name))
 }
