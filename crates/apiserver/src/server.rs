@@ -9,6 +9,7 @@ use crate::controllers::{definitions, namespaces};
 use crate::conversion::{Converter, NoConverter};
 use crate::handlers;
 use crate::metrics::Metrics;
+use crate::rbac;
 use crate::registry::{Conversions, Frames};
 use crate::request::{Query, RequestInfo};
 use arc_swap::ArcSwap;
@@ -86,8 +87,8 @@ pub struct Server {
     pub(crate) frames: Frames,
     pub(crate) conversions: Conversions,
     pub(crate) metrics: Metrics,
-    /// Held while cluster roles are made of others.
-    pub(crate) aggregating: tokio::sync::Mutex<()>,
+    /// Makes cluster roles of others.
+    pub(crate) aggregator: tokio::sync::Mutex<rbac::Aggregator>,
     catalogue: ArcSwap<Catalogue>,
     stop: watch::Sender<bool>,
 }
@@ -105,7 +106,7 @@ impl Server {
             frames: Frames::default(),
             conversions: Conversions::default(),
             metrics: Metrics::default(),
-            aggregating: tokio::sync::Mutex::default(),
+            aggregator: tokio::sync::Mutex::default(),
             catalogue: ArcSwap::from_pointee(crate::builtin::catalogue()),
             stop: watch::channel(false).0,
         });
@@ -114,7 +115,7 @@ impl Server {
         configured.map_err(|failure| StartError::Objects(format!("{failure:?}")))?;
         let mut started = namespaces::start(&server).await;
         if started.is_ok() {
-            started = crate::rbac::ensure(&server).await;
+            started = rbac::ensure(&server).await;
         }
         started.map_err(|failure| StartError::Objects(format!("{failure:?}")))?;
         Ok(server)

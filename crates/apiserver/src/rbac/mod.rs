@@ -7,7 +7,7 @@ mod escalation;
 mod index;
 mod rule;
 
-pub(crate) use aggregation::run as aggregate;
+pub(crate) use aggregation::{Aggregator, run as aggregate};
 pub use authorizer::Rbac;
 pub(crate) use bootstrap::{GROUP, ensure};
 pub(crate) use escalation::Attempt;
