@@ -1,5 +1,7 @@
 //! Requests and their answers, from the head of a request to the store and back, without sockets.
 
+#![allow(clippy::unwrap_used)]
+
 use apiserver::answer::Body;
 use apiserver::auth::UserInfo;
 use apiserver::{Options, Server};

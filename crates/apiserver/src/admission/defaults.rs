@@ -67,9 +67,13 @@ async fn prioritise(server: &Server, resource: &Resource, pod: &mut Value) -> Ou
     }
     pod.set_at(&["spec", "priority"], Value::Int(priority));
     let policy = class.as_ref().and_then(|c| c.str_at(&["preemptionPolicy"])).unwrap_or("PreemptLowerPriority");
-    if pod.at(&["spec", "preemptionPolicy"]).is_none() {
-        pod.set_at(&["spec", "preemptionPolicy"], Value::from(policy));
+    if let Some(given) = pod.str_at(&["spec", "preemptionPolicy"]).filter(|given| *given != policy) {
+        let why = format!(
+            "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller computed {policy} from the given PriorityClass name"
+        );
+        return Err(Failure::from(Status::forbidden(resource.qualified(), pod.name(), &why)));
     }
+    pod.set_at(&["spec", "preemptionPolicy"], Value::from(policy));
     Ok(())
 }
 

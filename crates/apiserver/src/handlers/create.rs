@@ -1,6 +1,7 @@
 //! Creating objects.
 
 use super::Request;
+use super::incoming;
 use super::present::{self, Shown};
 use super::write;
 use crate::answer::{Outcome, Response};
@@ -22,7 +23,7 @@ const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 /// Makes the object of the body.
 pub(crate) async fn create(request: &mut Request<'_>) -> Outcome<Response> {
     let options = WriteOptions::read(request.query, options::Write::Create)?;
-    let mut object = write::read_body(request, options.validation)?;
+    let mut object = incoming::read_body(request, options.validation)?;
     write::match_namespace(request, &mut object)?;
     write::drop_repeated_owners(request, &mut object);
     let shown = store_new(request, object, &options, true).await?;

@@ -101,11 +101,10 @@ async fn remove(request: &mut Request<'_>, key: &str, options: &DeleteOptions) -
         let live = server.load(&resource, &stored, entry.mod_revision).await?;
         preconditions(request, &live, options)?;
         admit(request, &live, &name, options).await?;
-        let marked = mark(request, &live, options);
-        let result = match marked {
-            Some(marked) if marked != live => change(request, &entry, marked, options).await,
-            Some(_) => Ok(Deleted::Going(Shown { stored, version: entry.mod_revision })),
-            None => drop_entry(request, &entry, live, options).await,
+        let result = match mark(request, &live, options) {
+            End::Later(marked) if marked != live => change(request, &entry, marked, options).await,
+            End::Later(_) => Ok(Deleted::Going(Shown { stored, version: entry.mod_revision })),
+            End::Now(last) => drop_entry(request, &entry, last, options).await,
         };
         match result {
             Err(None) => continue,
@@ -179,26 +178,38 @@ async fn admit(request: &mut Request<'_>, live: &Value, name: &str, options: &De
     outcome
 }
 
-/// The object as it stays; nothing when it can go at once.
-fn mark(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> Option<Value> {
+/// When an object goes, and how it looks then.
+enum End {
+    /// At once; this is its last state.
+    Now(Value),
+    /// Later; until then it is this.
+    Later(Value),
+}
+
+/// What a delete makes of an object.
+fn mark(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> End {
     let resource = &request.resource;
     let going = !live.meta_str("deletionTimestamp").is_empty();
     if definitions::is_definitions(resource) && !going {
-        return Some(definitions::mark_deleted(live, request.now));
+        return End::Later(definitions::mark_deleted(live, request.now));
     }
     if request.resource.plural == "namespaces" && resource.group.is_empty() {
-        let mut marked = crate::controllers::namespaces::mark_deleted(live, request.now)?;
+        let Some(mut marked) = crate::controllers::namespaces::mark_deleted(live, request.now) else {
+            return End::Now(live.clone());
+        };
         let finalizers = finalizers(request, live, options);
         if !finalizers.is_empty() {
             marked.metadata_mut().insert("finalizers", finalizers);
         }
-        return Some(marked);
+        return End::Later(marked);
     }
     let finalizers = finalizers(request, live, options);
     let grace = resource.strategy.grace(live, options.grace);
-    if finalizers.is_empty() && grace == 0 {
-        return None;
+    let now = finalizers.is_empty() && grace.unwrap_or(0) == 0;
+    if now && grace.is_none() {
+        return End::Now(live.clone());
     }
+    let grace = grace.unwrap_or(0);
     let mut object = live.clone();
     let meta = object.metadata_mut();
     if !finalizers.is_empty() {
@@ -214,7 +225,7 @@ fn mark(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> Option<
     }
     let before = meta.get("deletionGracePeriodSeconds").and_then(Value::as_int);
     meta.insert("deletionGracePeriodSeconds", before.filter(|_| going).map_or(grace, |b| b.min(grace)));
-    Some(object)
+    if now { End::Now(object) } else { End::Later(object) }
 }
 
 /// The finalizers after a delete: those of the garbage collector follow the policy.

@@ -3,6 +3,7 @@
 mod create;
 mod delete;
 mod get;
+mod incoming;
 mod list;
 mod patch;
 mod present;

@@ -1,6 +1,7 @@
 //! Patches: JSON, merge, strategic merge, apply.
 
 use super::Request;
+use super::incoming;
 use super::present;
 use super::strategic::Node;
 use super::write::{self, Change};
@@ -195,11 +196,11 @@ fn decode(request: &mut Request<'_>, patched: Patched, validation: FieldValidati
     }
     let empty_kind = value.str_at(&["kind"]).unwrap_or_default().is_empty();
     if empty_kind && custom {
-        let error = write::missing_kind(&value, json::to_string(&value).as_bytes(), Language::Json);
+        let error = incoming::missing_kind(&value, json::to_string(&value).as_bytes(), Language::Json);
         return Err(invalid_patch(quoted(&value), &error));
     }
     let document = value.clone();
-    let (object, unknown) = match write::receive(request, value, Vec::new(), track) {
+    let (object, unknown) = match incoming::receive(request, value, Vec::new(), track) {
         Ok(received) => received,
         Err(error) if shown.is_some() => return Err(invalid_patch(quoted(&document), &unstructured_error(&error))),
         Err(error) => return Err(invalid_patch(quoted(&document), &error)),

@@ -1,6 +1,7 @@
 //! Questions that are asked by creating an object: who am I, may I, whose token is this.
 
 use super::Request;
+use super::incoming;
 use super::present::{self, Shown};
 use super::write;
 use crate::answer::{Outcome, Response};
@@ -26,7 +27,7 @@ pub(crate) fn is_review(resource: &Resource) -> bool {
 /// Answers a question.
 pub(crate) async fn create(request: &mut Request<'_>) -> Outcome<Response> {
     let options = WriteOptions::read(request.query, options::Write::Create)?;
-    let mut object = write::read_body(request, options.validation)?;
+    let mut object = incoming::read_body(request, options.validation)?;
     write::match_namespace(request, &mut object)?;
     let mut object = admitted(request, Part::Main, object, &options).await?;
     if object.at(&["metadata", "creationTimestamp"]).is_none() {

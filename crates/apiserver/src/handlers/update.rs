@@ -1,6 +1,7 @@
 //! Replacing objects.
 
 use super::Request;
+use super::incoming;
 use super::present;
 use super::write::{self, Change};
 use crate::answer::{Outcome, Response};
@@ -10,7 +11,7 @@ use crate::strategy::Part;
 /// Puts the object of the body in the place of the one that the path names.
 pub(crate) async fn update(request: &mut Request<'_>, part: Part) -> Outcome<Response> {
     let options = WriteOptions::read(request.query, options::Write::Update)?;
-    let mut object = write::read_body(request, options.validation)?;
+    let mut object = incoming::read_body(request, options.validation)?;
     write::match_namespace(request, &mut object)?;
     write::match_name(request, &object)?;
     write::drop_repeated_owners(request, &mut object);

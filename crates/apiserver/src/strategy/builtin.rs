@@ -159,21 +159,21 @@ impl Strategy for Builtin {
         self.resource.strategy.propagation == kinds::Propagation::Orphan
     }
 
-    fn grace(&self, object: &Value, asked: Option<i64>) -> i64 {
+    fn grace(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
         if !self.resource.strategy.graceful {
-            return 0;
+            return None;
         }
         // What no node runs, or what has ended, need not be stopped.
         let placed = object.str_at(&["spec", "nodeName"]).is_some_and(|n| !n.is_empty());
         let ended = matches!(object.str_at(&["status", "phase"]), Some("Failed" | "Succeeded"));
         if !placed || ended {
-            return 0;
+            return Some(0);
         }
         let own = object.at(&["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_int);
         // A negative period is the shortest.
         match asked.or(own).unwrap_or(0) {
-            grace if grace < 0 => 1,
-            grace => grace,
+            grace if grace < 0 => Some(1),
+            grace => Some(grace),
         }
     }
 

@@ -169,10 +169,10 @@ pub trait Strategy: Send + Sync + 'static {
         false
     }
 
-    /// How many seconds an object may take to end, given what the client asks for; 0 where it goes at once.
-    fn grace(&self, object: &Value, asked: Option<i64>) -> i64 {
+    /// How many seconds an object may take to end, given what the client asks for; none where the kind ends at once.
+    fn grace(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
         let _ = (object, asked);
-        0
+        None
     }
 
     /// Whether a delete answers with the object that is gone rather than with a `Status`.
