@@ -96,6 +96,8 @@ pub struct Definition {
     pub terminating: bool,
     /// Whether a webhook converts between its versions.
     pub converts: bool,
+    /// Names all that the outcome of a conversion depends on, the object apart.
+    pub conversion: u64,
     /// The definition as it is stored.
     pub object: Arc<object::Value>,
 }

@@ -5,7 +5,7 @@ use crate::answer::{Body, Failure, Response, Warnings};
 use crate::auth::{Tokens, UserInfo, impersonation};
 use crate::authorize::{self, AlwaysAllow, Attributes, Authorizer, Decision};
 use crate::catalogue::{Catalogue, Group};
-use crate::controllers::{definitions, namespaces};
+use crate::controllers::{definitions, namespaces, own_service};
 use crate::conversion::{Converter, NoConverter};
 use crate::handlers;
 use crate::metrics::Metrics;
@@ -116,6 +116,9 @@ impl Server {
         let mut started = namespaces::start(&server).await;
         if started.is_ok() {
             started = rbac::ensure(&server).await;
+        }
+        if started.is_ok() {
+            started = own_service::ensure(&server).await;
         }
         started.map_err(|failure| StartError::Objects(format!("{failure:?}")))?;
         Ok(server)

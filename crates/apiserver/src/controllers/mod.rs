@@ -3,6 +3,7 @@
 pub(crate) mod definitions;
 pub(crate) mod namespaces;
 mod naming;
+pub(crate) mod own_service;
 mod serving;
 
 pub(crate) use serving::serial;

@@ -4,7 +4,7 @@ use super::naming;
 use crate::catalogue::{Definition, Group, Resource, Storage, Subresource, Version, version_order};
 use crate::ownership::Kind;
 use crate::strategy::{Custom, storage_version};
-use object::Value;
+use object::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,11 +30,13 @@ pub(super) fn resources(definition: &Arc<Value>) -> Vec<Arc<Resource>> {
     let text = |path: &[&str]| definition.str_at(path).unwrap_or_default();
     let group = text(&["spec", "group"]);
     let terminating = !definition.meta_str("deletionTimestamp").is_empty();
+    let converts = text(&["spec", "conversion", "strategy"]) == "Webhook";
     let about = Arc::new(Definition {
         name: definition.name().to_owned(),
         uid: definition.meta_str("uid").to_owned(),
         terminating,
-        converts: text(&["spec", "conversion", "strategy"]) == "Webhook",
+        converts,
+        conversion: if converts { conversion(definition) } else { 0 },
         object: definition.clone(),
     });
     let names = definition.at(&["status", "acceptedNames"]);
@@ -81,6 +83,18 @@ pub(super) fn resources(definition: &Arc<Value>) -> Vec<Arc<Resource>> {
             }))
         })
         .collect()
+}
+
+/// A number for a definition's webhook and the schemas of its versions.
+fn conversion(definition: &Value) -> u64 {
+    let mut text = definition.meta_str("uid").to_owned();
+    let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
+    let parts = versions.iter().flat_map(|v| [v.get("name"), v.get("schema")]);
+    for part in parts.chain([definition.at(&["spec", "conversion"])]).flatten() {
+        json::write(&mut text, part);
+    }
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    u64::from_le_bytes(digest.as_ref().first_chunk().copied().unwrap_or_default())
 }
 
 fn subresources(version: &Value, group: &str, name: &str, kind: &str) -> Vec<Subresource> {

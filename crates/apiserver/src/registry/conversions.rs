@@ -9,7 +9,8 @@ use store::Revision;
 /// How much is kept, in bytes.
 const MAX: usize = 64 << 20;
 
-/// The serial number of the resource (definitions that change get new ones), the revision, and the key.
+/// What the conversion depends on ([`crate::catalogue::Definition::conversion`]), the revision, and the version with
+/// the key.
 type Place = (u64, Revision, String);
 
 /// Converted objects in their stored form.

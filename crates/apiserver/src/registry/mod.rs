@@ -105,7 +105,8 @@ impl Server {
         let Some(stored) = Stored::read(value.clone()).filter(|s| needs_converter(resource, s)) else {
             return Ok(value);
         };
-        let place = (resource.serial, revision, key.to_owned());
+        let conversion = resource.definition.as_ref().map_or(0, |d| d.conversion);
+        let place = (conversion, revision, format!("{}/{key}", resource.version));
         if let Some(held) = self.conversions.get(&place) {
             return Ok(held);
         }

@@ -4,7 +4,7 @@
 use super::Refusal;
 use super::configured::Hook;
 use super::matching::{Matching, Place};
-use super::review;
+use super::review::{self, Call};
 use crate::Server;
 use crate::admission::Attributes;
 use crate::answer::Outcome;
@@ -96,13 +96,19 @@ async fn one(
     let called = matching.call(hook, current.object.as_ref(), current.old.as_ref()).await?;
     let Some(place) = called else { return Ok(()) };
     current.bring_to(matching, &place).await?;
+    // What a client's object says that it is counts for nothing here; what a webhook makes of it does.
+    let odd = |object: &&mut Value| object.str_at(&["kind"]) != Some(&place.kind.2);
+    if let Some(object) = current.object.as_mut().filter(|object| !current.changed && odd(object)) {
+        object.set_at(&["kind"], place.kind.2.as_str().into());
+    }
     let (object, old) = (current.object.as_ref(), current.old.as_ref());
     if !matching.conditions(hook, &place, object, old)? {
         return Ok(());
     }
     let request = review::request(matching, &place);
     let options = matching.attributes.options;
-    let answer = review::call(calls.client, hook, true, &request, object, old, options, warnings).await;
+    let call = Call { client: calls.client, hook, mutating: true, request: &request, object, old, options };
+    let answer = call.send(warnings).await;
     let changed = match answer {
         Ok(answer) => match answer.patch {
             Some(patch) => apply(calls.attribute, hook, matching, current, &patch),
@@ -204,10 +210,6 @@ impl Current<'_> {
     async fn bring_to(&mut self, matching: &Matching<'_>, place: &Place) -> Outcome<()> {
         if self.place.kind == place.kind {
             self.place = place.clone();
-            // What an object says that it is counts for nothing yet.
-            if let Some(object) = self.object.as_mut().filter(|o| o.str_at(&["kind"]) != Some(&place.kind.2)) {
-                object.set_at(&["kind"], place.kind.2.as_str().into());
-            }
             return Ok(());
         }
         if let Some(object) = self.object.take() {

@@ -70,63 +70,70 @@ pub(super) struct Admitted {
     pub patch: Option<Vec<u8>>,
 }
 
-/// Calls a webhook. Its warnings are added to `warnings`.
-pub(super) async fn call(
-    client: &WebhookClient,
-    hook: &Hook,
-    mutating: bool,
-    request: &Value,
-    object: Option<&Value>,
-    old: Option<&Value>,
-    options: &Value,
-    warnings: &mut Vec<String>,
-) -> Result<Admitted, Refusal> {
-    let failed = |why: String| Refusal::Call(format!("failed calling webhook {}: {why}", go::quote(&hook.name)));
-    let review = hook.review.ok_or_else(|| {
-        failed(
-            "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)"
-                .to_owned(),
-        )
-    })?;
-    client.check(&hook.client).map_err(|why| failed(format!("could not get REST client: {why}")))?;
-    let uid = uid()?;
-    let body = body(review, request, &uid, object, old, options);
-    let answer = client.call(&hook.client, review, body, hook.timeout).await;
-    let answer = answer.map_err(|why| failed(format!("failed to call webhook: {why}")))?;
-    let response = verify(review, &answer, &uid, mutating)
-        .map_err(|why| failed(format!("received invalid webhook response: {why}")))?;
-    let given = response.get("warnings").and_then(Value::as_array).unwrap_or_default();
-    warnings.extend(given.iter().filter_map(Value::as_str).map(str::to_owned));
-    if response.get("allowed").and_then(Value::as_bool) != Some(true) {
-        return Err(Refusal::Request(denial(&hook.name, response.get("status"))));
-    }
-    let patch = response.str_at(&["patch"]).filter(|_| mutating);
-    let patch = patch.and_then(|p| STANDARD.decode(p).ok()).filter(|p| !p.is_empty());
-    Ok(Admitted { patch })
+/// A call of a webhook.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    /// By whom.
+    pub client: &'a WebhookClient,
+    /// The webhook.
+    pub hook: &'a Hook,
+    /// Whether it may change the object.
+    pub mutating: bool,
+    /// The request without its objects.
+    pub request: &'a Value,
+    /// The object.
+    pub object: Option<&'a Value>,
+    /// The object as it was.
+    pub old: Option<&'a Value>,
+    /// The options of the request.
+    pub options: &'a Value,
 }
 
-/// The review as it is sent. Objects are written in place, not copied.
-fn body(
-    review: &Review,
-    request: &Value,
-    uid: &str,
-    object: Option<&Value>,
-    old: Option<&Value>,
-    options: &Value,
-) -> Vec<u8> {
-    let mut out = format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"request\":", review.kind, review.api_version());
-    let members = json::to_string(request);
-    out.push_str(members.strip_suffix('}').unwrap_or(&members));
-    for (key, value) in [("object", object), ("oldObject", old), ("options", Some(options))] {
-        out.push_str(",\"");
-        out.push_str(key);
-        out.push_str("\":");
-        json::write(&mut out, value.unwrap_or(&Value::Null));
+impl Call<'_> {
+    /// Calls the webhook. Its warnings are added to `warnings`.
+    pub async fn send(self, warnings: &mut Vec<String>) -> Result<Admitted, Refusal> {
+        let Call { client, hook, mutating, .. } = self;
+        let failed = |why: String| Refusal::Call(format!("failed calling webhook {}: {why}", go::quote(&hook.name)));
+        let review = hook.review.ok_or_else(|| {
+            failed(
+                "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+                    .to_owned(),
+            )
+        })?;
+        client.check(&hook.client).map_err(|why| failed(format!("could not get REST client: {why}")))?;
+        let uid = uid()?;
+        let body = self.body(review, &uid);
+        let answer = client.call(&hook.client, review, body, hook.timeout).await;
+        let answer = answer.map_err(|why| failed(format!("failed to call webhook: {why}")))?;
+        let response = verify(review, &answer, &uid, mutating)
+            .map_err(|why| failed(format!("received invalid webhook response: {why}")))?;
+        let given = response.get("warnings").and_then(Value::as_array).unwrap_or_default();
+        warnings.extend(given.iter().filter_map(Value::as_str).map(str::to_owned));
+        if response.get("allowed").and_then(Value::as_bool) != Some(true) {
+            return Err(Refusal::Request(denial(&hook.name, response.get("status"))));
+        }
+        let patch = response.str_at(&["patch"]).filter(|_| mutating);
+        let patch = patch.and_then(|p| STANDARD.decode(p).ok()).filter(|p| !p.is_empty());
+        Ok(Admitted { patch })
     }
-    out.push_str(",\"uid\":");
-    json::write_string(&mut out, uid);
-    out.push_str("}}");
-    out.into_bytes()
+
+    /// The review as it is sent. Objects are written in place, not copied.
+    fn body(&self, review: &Review, uid: &str) -> Vec<u8> {
+        let mut out =
+            format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"request\":", review.kind, review.api_version());
+        let members = json::to_string(self.request);
+        out.push_str(members.strip_suffix('}').unwrap_or(&members));
+        for (key, value) in [("object", self.object), ("oldObject", self.old), ("options", Some(self.options))] {
+            out.push_str(",\"");
+            out.push_str(key);
+            out.push_str("\":");
+            json::write(&mut out, value.unwrap_or(&Value::Null));
+        }
+        out.push_str(",\"uid\":");
+        json::write_string(&mut out, uid);
+        out.push_str("}}");
+        out.into_bytes()
+    }
 }
 
 /// The response of an answer, if it is one.

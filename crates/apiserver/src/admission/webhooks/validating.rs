@@ -3,7 +3,7 @@
 use super::Refusal;
 use super::configured::Hook;
 use super::matching::{Matching, Place};
-use super::review;
+use super::review::{self, Call};
 use crate::Server;
 use crate::admission::Attributes;
 use crate::answer::Outcome;
@@ -48,7 +48,9 @@ pub(super) async fn dispatch(
         let mut warnings = Vec::new();
         let (object, old) = objects(converted, place, object, attributes.old);
         let request = review::request(matching, place);
-        let answer = review::call(client, hook, false, &request, object, old, attributes.options, &mut warnings).await;
+        let options = attributes.options;
+        let call = Call { client, hook, mutating: false, request: &request, object, old, options };
+        let answer = call.send(&mut warnings).await;
         (answer, warnings)
     });
     let answers = join_all(answers).await;

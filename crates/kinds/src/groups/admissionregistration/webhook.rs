@@ -190,10 +190,12 @@ fn url(text: &str, path: &Path<'_>, out: &mut Errors) {
         _ => ("", before),
     };
     if scheme.is_empty() && rest.contains(':') && !rest.starts_with('/') {
-        let why = format!(
-            "url must be a valid URL: parse {}: first path segment in URL cannot contain colon{FORM}",
-            go::quote(text)
-        );
+        let wrong = if text.starts_with(':') {
+            "missing protocol scheme"
+        } else {
+            "first path segment in URL cannot contain colon"
+        };
+        let why = format!("url must be a valid URL: parse {}: {wrong}{FORM}", go::quote(text));
         out.push(FieldError::required(path, why));
         return;
     }

@@ -1,0 +1,79 @@
+//! The service `kubernetes` in the namespace `default`, by which programs inside a cluster find the server.
+
+use crate::Server;
+use crate::answer::Failure;
+use crate::handlers::{time, uid};
+use crate::registry::{self, Stored};
+use object::{Map, Value, map};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use store::{Expect, Write, WriteError};
+
+/// The first address of the service range.
+const CLUSTER_IP: &str = "10.0.0.1";
+
+/// Makes the service if it is not there, and lets its endpoints be the address by which clients reach the server. A
+/// server that nobody reaches by an address has none.
+pub(crate) async fn ensure(server: &Arc<Server>) -> Result<(), Failure> {
+    let Ok(address) = server.options.advertised.parse::<SocketAddr>() else { return Ok(()) };
+    let port = i64::from(address.port());
+    let service = map! {
+        "clusterIP" => CLUSTER_IP,
+        "clusterIPs" => vec![CLUSTER_IP],
+        "internalTrafficPolicy" => "Cluster",
+        "ipFamilies" => vec!["IPv4"],
+        "ipFamilyPolicy" => "SingleStack",
+        "ports" => vec![map! { "name" => "https", "port" => 443i64, "protocol" => "TCP", "targetPort" => port }],
+        "sessionAffinity" => "None",
+        "type" => "ClusterIP",
+    };
+    let labels = map! { "component" => "apiserver", "provider" => "kubernetes" };
+    let service = map! { "spec" => service, "status" => map! { "loadBalancer" => Map::new() } };
+    put(server, "Service", "services", labels, service, false).await?;
+    let subset = map! {
+        "addresses" => vec![map! { "ip" => address.ip().to_string() }],
+        "ports" => vec![map! { "name" => "https", "port" => port, "protocol" => "TCP" }],
+    };
+    let labels = map! { "endpointslice.kubernetes.io/skip-mirror" => "true" };
+    put(server, "Endpoints", "endpoints", labels, map! { "subsets" => vec![subset] }, true).await
+}
+
+/// Stores an object called `kubernetes`; one that is there is left alone unless `replace` is true.
+async fn put(
+    server: &Arc<Server>,
+    kind: &str,
+    plural: &str,
+    labels: Map,
+    content: Map,
+    replace: bool,
+) -> Result<(), Failure> {
+    let key = format!("/registry/{plural}/default/kubernetes");
+    let there = server.store.get(&key, None).await.map_err(registry::read_failure)?;
+    let mut object = Value::Object(content);
+    let mut meta = map! {
+        "name" => "kubernetes", "namespace" => "default", "labels" => labels,
+        "uid" => uid()?, "creationTimestamp" => time((server.options.clock)()),
+    };
+    let expect = match there {
+        None => Expect::Absent,
+        Some(_) if !replace => return Ok(()),
+        Some(entry) => {
+            let old = registry::stored(&entry)?.value(0);
+            if old.get("subsets") == object.get("subsets") {
+                return Ok(());
+            }
+            meta = old.metadata().cloned().unwrap_or(meta);
+            Expect::Revision(entry.mod_revision)
+        }
+    };
+    object.set_at(&["metadata"], Value::Object(meta));
+    object.set_at(&["apiVersion"], "v1".into());
+    object.set_at(&["kind"], kind.into());
+    let catalogue = server.catalogue();
+    let fingerprint = catalogue.resource("", "v1", plural).map_or(1, |r| r.strategy.fingerprint());
+    let stored = Stored::new(&object, fingerprint);
+    match server.store.write(Write::put(key, expect, stored.raw().clone())).await {
+        Ok(_) | Err(WriteError::Conflict { .. }) => Ok(()),
+        Err(error) => Err(registry::write_failure(&error)),
+    }
+}
