@@ -16,7 +16,7 @@ sed 's/secret-token/other/' "$work/jane" >"$work/wrong"
 refused "a token that nobody has" 'Unauthorized|must be logged in' k --kubeconfig "$work/wrong" get configmaps
 prints "may I" yes k auth can-i create configmaps
 says "what may I" 'Resources.*Verbs' k auth can-i --list
-prints "may another" yes k auth can-i get secrets --as=jane
+refused "may another" '^no\s' k auth can-i get secrets --as=jane
 says "as another" 'Username +eve' k auth whoami --as=eve
 refused "logs of a pod that is not there" 'pods "p" not found' k logs p
 refused "exec into a pod that is not there" 'pods "p" not found' k exec p -- true
@@ -27,8 +27,11 @@ refused "exec is refused clearly" 'rror' k exec p -- true
 refused "port-forward is refused clearly" 'rror' k port-forward p 8080:80
 says "events" 'No resources found' k get events
 says "a deployment" 'deployment.apps/d created' k create deployment d --image=nginx --replicas=2
-says "roles" 'rolebinding.rbac.authorization.k8s.io/b created' sh -c "'$KUBECTL' create role r --verb=get --resource=configmaps && '$KUBECTL' create rolebinding b --role=r --user=jane"
-says "describe a role" 'configmaps +\[\] +\[\] +\[get\]' k describe role r
+says "roles" 'rolebinding.rbac.authorization.k8s.io/b created' sh -c "'$KUBECTL' create role r --verb=get,list --resource=configmaps && '$KUBECTL' create rolebinding b --role=r --user=jane"
+prints "now another may" yes k auth can-i get configmaps --as=jane
+says "and does" 'No resources found' "${jane[@]}" get configmaps --field-selector metadata.name=none
+refused "but not more" 'Error from server \(Forbidden\): secrets is forbidden: User "jane" cannot list resource "secrets" in API group "" in the namespace "default"' "${jane[@]}" get secrets
+says "describe a role" 'configmaps +\[\] +\[\] +\[get list\]' k describe role r
 says "describe a deployment" 'Name: +d\s.*Replicas: +2 desired' k describe deployment d
 says "describe a pod" 'Status: +Pending' k describe pod p
 says "delete a pod" 'pod "p" deleted' k delete pod p --timeout=20s

@@ -1,16 +1,14 @@
 #!/usr/bin/env bash
-# Deleting: finalizers, owners, namespaces, definitions.
+# Deleting: finalizers, namespaces, definitions.
 source "$(dirname "$0")/../lib.sh"
 start_server
 k create -f "$here/widgets.yaml" >/dev/null
 
-# widget NAME [OWNER [FINALIZER]]
+# widget NAME [FINALIZER]
 widget() {
-    jq -n --arg name "$1" --arg owner "${2-}" --arg uid "${2:+$(field "widget/$2" .metadata.uid)}" --arg finalizer "${3-}" '{
+    jq -n --arg name "$1" --arg finalizer "${2-}" '{
         apiVersion: "shop.example.com/v1", kind: "Widget", spec: {size: "small"},
-        metadata: ({name: $name}
-            + if $owner == "" then {} else {ownerReferences: [{apiVersion: "shop.example.com/v1", kind: "Widget", name: $owner, uid: $uid, blockOwnerDeletion: true}]} end
-            + if $finalizer == "" then {} else {finalizers: [$finalizer]} end)}' | k create -f - >/dev/null
+        metadata: ({name: $name} + if $finalizer == "" then {} else {finalizers: [$finalizer]} end)}' | k create -f - >/dev/null
 }
 
 widget plain
@@ -32,7 +30,7 @@ says "delete by file" 'widgets.shop.example.com" deleted' k delete -f "$here/wid
 refused "the kind went with its definition" "the server doesn't have a resource type|could not find the requested resource" k get widgets
 works "and comes back with it" k create -f "$here/widgets.yaml"
 
-widget held '' example.com/hold
+widget held example.com/hold
 says "delete without waiting" 'deleted' k delete widget held --wait=false
 says "it is being deleted" '[0-9]{4}-.*example.com/hold' k get widget held -o 'jsonpath={.metadata.deletionTimestamp} {.metadata.finalizers[0]}'
 refused "waiting for it ends" 'timed out waiting' k delete widget held --timeout=1s
@@ -40,20 +38,7 @@ refused "no finalizer is added to it" 'Forbidden: no new finalizers can be added
 says "without its finalizer" 'patched' k patch widget held --type=merge -p '{"metadata":{"finalizers":null}}'
 refused "it goes" NotFound k get widget held
 
-gone() { ! k get "$1" >/dev/null 2>&1; }
-widget owner
-widget child owner
-says "background" 'deleted' k delete widget owner --cascade=background
-if soon gone widget/child; then ok "the child follows"; else not_ok "the child follows" /dev/null; fi
-widget owner
-widget child owner
-says "foreground" 'deleted' k delete widget owner --cascade=foreground --timeout=20s
-works "the child went first" gone widget/child
-widget owner
-widget child owner
-says "orphan" 'deleted' k delete widget owner --cascade=orphan --timeout=20s
-prints "the child stays without an owner" "" field widget/child .metadata.ownerReferences
-
+widget child
 says "by force" 'force deleted|deleted' k delete widget child --force --grace-period=0
 k create namespace full >/dev/null
 k create configmap c -n full >/dev/null
@@ -63,7 +48,6 @@ END
 says "a namespace" 'namespace "full" deleted' k delete namespace full --wait=false
 says "it is ending" 'Terminating' k get namespace full
 refused "nothing is created there" 'forbidden: unable to create new content in namespace full because it is being terminated' k create configmap late -n full
-soon gone "configmap/c -n full" || true
 says "it says what is left" 'NamespaceFinalizersRemaining|NamespaceContentRemaining' sh -c "sleep 1; '$KUBECTL' get namespace full -o yaml"
 k patch widget held -n full --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null
 works "it ends when it is empty" k wait namespace/full --for=delete --timeout=20s
