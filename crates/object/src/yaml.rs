@@ -120,6 +120,7 @@ fn utf8(text: &[u8]) -> Result<&str, String> {
 }
 
 struct Reader<'t> {
+    text: &'t str,
     parser: Parser<'t, StrInput<'t>>,
     repeated: Vec<String>,
     anchors: BTreeMap<usize, Value>,
@@ -155,6 +156,7 @@ impl<'t> Reader<'t> {
     fn new(text: &'t str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         Reader {
+            text,
             parser: Parser::new_from_str(text),
             repeated: Vec::new(),
             anchors: BTreeMap::new(),
@@ -166,7 +168,7 @@ impl<'t> Reader<'t> {
     }
 
     fn event(&mut self) -> Result<Option<(Event<'t>, Span)>, String> {
-        self.parser.next_event().transpose().map_err(|e| error_text(&e))
+        self.parser.next_event().transpose().map_err(|e| error_text(&e, self.text))
     }
 
     /// The next document, or nothing after the last one.
@@ -467,7 +469,7 @@ fn number(f: f64) -> Result<Value, String> {
 }
 
 /// An error of the scanner or parser in the words of Go's yaml package.
-fn error_text(error: &ScanError) -> String {
+fn error_text(error: &ScanError, text: &str) -> String {
     let info = error.info();
     // The context that comes before the problem is not printed there.
     let problem = match info.split_once(", ") {
@@ -482,6 +484,10 @@ fn error_text(error: &ScanError) -> String {
             (p, line.saturating_sub(1))
         }
         p if p.starts_with("tab") || p.contains("a tab") => {
+            // In a scalar the marker is where that starts, not where the tab is.
+            let within = info.starts_with("while scanning a plain scalar");
+            let after = text.lines().skip(line).position(|l| within && l.trim_start_matches(' ').starts_with('\t'));
+            let line = line + after.map_or(0, |lines| lines + 1);
             ("found a tab character that violates indentation".to_owned(), line)
         }
         p if p.starts_with("unexpected character") => ("found character that cannot start any token".to_owned(), line),

@@ -35,6 +35,20 @@ pub fn default(definition: &mut Value) {
     {
         service.get_or_insert("port", || Value::Int(443));
     }
+    default_stored_versions(definition);
+}
+
+/// A definition without stored versions has the storage version as the only one; so a write of the status that empties
+/// them gets it back.
+fn default_stored_versions(definition: &mut Value) {
+    let held = definition.at(&["status", "storedVersions"]).and_then(Value::as_array).unwrap_or_default();
+    if !held.is_empty() {
+        return;
+    }
+    let stored: Option<String> = storage_versions(definition).next().map(str::to_owned);
+    if let Some(version) = stored {
+        definition.set_at(&["status", "storedVersions"], Value::Array(vec![Value::from(version)]));
+    }
 }
 
 fn says_nothing(webhook: &Value) -> bool {
