@@ -337,4 +337,39 @@ mod tests {
         live.set_at(&["metadata", "annotations", AUTOUPDATE], Value::from("false"));
         assert!(super::mended(Kind::ClusterRole, &live, &wanted).is_none());
     }
+
+    async fn start(store: &Arc<dyn store::Store>) {
+        Server::new(store.clone(), crate::Options::default()).await.unwrap();
+    }
+
+    async fn read(store: &Arc<dyn store::Store>, key: &str) -> Value {
+        let entry = store.get(key, None).await.unwrap().unwrap();
+        Stored::read(entry.value).unwrap().value(0)
+    }
+
+    #[tokio::test]
+    async fn a_second_start_changes_nothing_but_what_was_lost() {
+        let store: Arc<dyn store::Store> = Arc::new(store::Embedded::in_memory(store::Options::default()));
+        start(&store).await;
+        let revision = store.revision();
+        start(&store).await;
+        assert_eq!(store.revision(), revision);
+        let key = "/registry/clusterrolebindings/system:discovery";
+        store.write(Write::delete(key, Expect::Any)).await.unwrap();
+        start(&store).await;
+        assert_eq!(store.revision(), revision + 2);
+        assert_eq!(read(&store, key).await.str_at(&["roleRef", "name"]), Some("system:discovery"));
+    }
+
+    #[tokio::test]
+    async fn admin_is_made_of_edit_which_is_made_of_view() {
+        let store: Arc<dyn store::Store> = Arc::new(store::Embedded::in_memory(store::Options::default()));
+        start(&store).await;
+        let rules = |role: Value| rules_of(&role);
+        let admin = rules(read(&store, "/registry/clusterroles/admin").await);
+        let edit = rules(read(&store, "/registry/clusterroles/edit").await);
+        let view = rules(read(&store, "/registry/clusterroles/view").await);
+        assert!(!view.is_empty() && uncovered(&edit, &view).is_empty() && uncovered(&admin, &edit).is_empty());
+        assert!(!uncovered(&view, &edit).is_empty() && !uncovered(&edit, &admin).is_empty());
+    }
 }
