@@ -5,6 +5,7 @@ use super::incoming;
 use super::present::{self, Shown};
 use super::write;
 use crate::answer::{Outcome, Response};
+use crate::ownership::restore_invalid_entries;
 use crate::registry::{self, Stored};
 use crate::request::options::{self, WriteOptions, parse_unsigned};
 use crate::strategy::{Part, Writer};
@@ -65,6 +66,9 @@ pub(crate) async fn store_new(
         warnings.into_iter().for_each(|w| request.warnings.add(w));
         let changed = changed?;
         if changed {
+            if let Some(warning) = restore_invalid_entries(&object, &mut sent) {
+                request.warnings.add(warning);
+            }
             object = sent;
             resource.strategy.adopt(&mut object).map_err(Status::internal)?;
             write::match_namespace(request, &mut object)?;
@@ -93,7 +97,7 @@ pub(crate) async fn store_new(
             warnings.into_iter().for_each(|w| request.warnings.add(w));
             judged?;
         }
-        let stored = server.save(&resource, &object).await?;
+        let stored = server.save(&resource, object.clone()).await?;
         let key = registry::key(&resource, object.namespace(), &name);
         if options.dry_run {
             let there = server.store.get(&key, None).await.map_err(registry::read_failure)?;

@@ -36,7 +36,7 @@ pub(crate) async fn delete(request: &mut Request<'_>) -> Outcome<Response> {
             let resource = &request.resource;
             if resource.strategy.returns_deleted() {
                 let version = object.meta_str("resourceVersion").parse().unwrap_or(0);
-                let stored = request.server.save(resource, &object).await?;
+                let stored = request.server.save(resource, object).await?;
                 return present::object(request, 200, &Shown { stored, version }).await;
             }
             let details = Details {
@@ -263,7 +263,7 @@ async fn change(
     options: &DeleteOptions,
 ) -> Result<Deleted, Option<Failure>> {
     let server = request.server;
-    let stored = server.save(&request.resource, &object).await.map_err(Some)?;
+    let stored = server.save(&request.resource, object).await.map_err(Some)?;
     if options.dry_run {
         return Ok(Deleted::Going(Shown { stored, version: entry.mod_revision }));
     }

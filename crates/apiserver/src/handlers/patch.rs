@@ -254,21 +254,22 @@ async fn apply(request: &mut Request<'_>, part: Part) -> Outcome<Response> {
     let mut change = Change { creates: part == Part::Main, owns: false, ..Change::new(part, &options) };
     change.tries = if config.meta_str("resourceVersion").is_empty() { TRIES } else { 0 };
     let (code, shown) = write::change(request, change, |request, live| {
-        let live = live.map(|live| write::sent(request, live));
+        let live = live.map(|live| write::as_sent(request, live));
         let ownership = request.resource.strategy.ownership();
-        let merged = ownership.applied(part, live.as_ref(), &config, &manager, options.force, now)?;
+        let merged = ownership.applied(part, live.as_deref(), &config, &manager, options.force, now)?;
         if let (None, Some(uid)) = (&live, &uid) {
             let why =
                 format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
             return Err(Status::conflict(request.resource.qualified(), &request.info.name, &why).into());
         }
-        let mut merged = merged;
-        write::match_name(request, &merged)?;
-        write::match_namespace(request, &mut merged)?;
-        let mut owned = merged.clone();
         let mut object = merged;
+        write::match_name(request, &object)?;
+        write::match_namespace(request, &mut object)?;
+        let owners = object.remove_at(&["metadata", "managedFields"]);
         request.resource.strategy.complete(&mut object).map_err(|e| unconvertible(request, &config, &e))?;
-        write::copy_ownership(&mut owned, &mut object);
+        if let Some(owners) = owners {
+            object.metadata_mut().insert("managedFields", owners);
+        }
         write::drop_repeated_owners(request, &mut object);
         Ok(object)
     })

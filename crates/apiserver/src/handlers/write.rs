@@ -5,13 +5,14 @@ use super::present::Shown;
 use super::scale::ScaleView;
 use crate::admission::{self, Attributes};
 use crate::answer::{Failure, Outcome, Warnings};
-use crate::ownership::keep_times_of_noop;
+use crate::ownership::{keep_times_of_noop, restore_invalid_entries};
 use crate::rbac;
 use crate::registry::{self, Stored};
 use crate::request::options::{WriteOptions, parse_unsigned};
 use crate::strategy::{Checked, Part, Writer};
 use object::field::{FieldError, Path, Shown as ShownValue};
 use object::{Map, Status, Value, go, names};
+use std::borrow::Cow;
 use store::{Entry, Expect, Revision, WriteError};
 
 /// How often a write is tried again after somebody else was faster.
@@ -103,9 +104,18 @@ pub(crate) fn drop_repeated_owners(request: &mut Request<'_>, object: &mut Value
 
 /// The object as clients of the request's version see it.
 pub(crate) fn sent(request: &Request<'_>, worked: &Value) -> Value {
+    as_sent(request, worked).into_owned()
+}
+
+/// Like [`sent`], without a copy where the two forms are one.
+pub(crate) fn as_sent<'o>(request: &Request<'_>, worked: &'o Value) -> Cow<'o, Value> {
+    let strategy = &request.resource.strategy;
+    if !strategy.presents() {
+        return Cow::Borrowed(worked);
+    }
     let mut object = worked.clone();
-    request.resource.strategy.present(&mut object);
-    object
+    strategy.present(&mut object);
+    Cow::Owned(object)
 }
 
 /// Copies the field ownership of one object to another.
@@ -228,15 +238,14 @@ fn uid_mismatch(request: &Request<'_>, key: &str, wanted: &str, found: &str) -> 
 
 /// Works out who owns what after the change.
 fn own(request: &Request<'_>, change: &Change<'_>, live: &Value, object: &mut Value) {
-    let (live, new) = (sent(request, live), sent(request, object));
-    let manager = request.manager(&change.options.field_manager);
-    let now = request.now.as_second();
-    let mut owned = match change.owns {
-        true => request.resource.strategy.ownership().updated(change.part, &live, new, &manager, now),
-        false => new,
-    };
-    keep_times_of_noop(&live, &mut owned);
-    copy_ownership(&mut owned, object);
+    if change.owns {
+        let (live, new) = (as_sent(request, live), sent(request, object));
+        let manager = request.manager(&change.options.field_manager);
+        let now = request.now.as_second();
+        let mut owned = request.resource.strategy.ownership().updated(change.part, &live, new, &manager, now);
+        copy_ownership(&mut owned, object);
+    }
+    keep_times_of_noop(live, object);
 }
 
 async fn admit(request: &mut Request<'_>, change: &Change<'_>, live: &Value, object: &mut Value) -> Outcome<()> {
@@ -261,6 +270,9 @@ async fn admit(request: &mut Request<'_>, change: &Change<'_>, live: &Value, obj
         (false, _) => {}
         (true, Some(view)) => view.set(object, &new),
         (true, None) => {
+            if let Some(warning) = restore_invalid_entries(object, &mut new) {
+                request.warnings.add(warning);
+            }
             *object = new;
             request.resource.strategy.adopt(object).map_err(Status::internal)?;
         }
@@ -361,7 +373,8 @@ async fn replace(
         warnings.into_iter().for_each(|w| request.warnings.add(w));
         judged?;
     }
-    let saved = server.save(&resource, &object).await;
+    let stays = !object.meta_list("finalizers").is_empty() || resource.strategy.holds(&object);
+    let saved = server.save(&resource, object).await;
     if saved.is_err() {
         // Upstream converts before it looks at what the client sent.
         request.warnings = Warnings::default();
@@ -369,7 +382,7 @@ async fn replace(
     let stored = saved?;
     let going = !live.meta_str("deletionTimestamp").is_empty();
     let grace = live.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_int).unwrap_or(0);
-    if going && grace == 0 && object.meta_list("finalizers").is_empty() && !resource.strategy.holds(&object) {
+    if going && grace == 0 && !stays {
         return remove(request, change, entry, stored).await;
     }
     if stored.json() == current.json() {

@@ -14,7 +14,7 @@ use fields::set::{FieldFilter, FieldSet};
 use object::{Status, Value};
 use std::sync::{Arc, OnceLock};
 
-pub use fields::managed::{keep_times_of_noop, manager_name};
+pub use fields::managed::{keep_times_of_noop, manager_name, restore_invalid_entries};
 
 /// What field ownership knows about a kind in one version.
 #[derive(Debug)]

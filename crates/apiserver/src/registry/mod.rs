@@ -133,8 +133,7 @@ impl Server {
     }
 
     /// An object that was worked on, in its stored form.
-    pub(crate) async fn save(&self, resource: &Resource, object: &Value) -> Outcome<Stored> {
-        let mut object = object.clone();
+    pub(crate) async fn save(&self, resource: &Resource, mut object: Value) -> Outcome<Stored> {
         let definition = resource.definition.as_ref();
         if definition.is_some_and(|d| d.converts) && resource.storage.version != resource.version {
             let wanted = crate::catalogue::api_version(&resource.group, &resource.storage.version);

@@ -60,6 +60,10 @@ impl Strategy for Builtin {
         }
     }
 
+    fn presents(&self) -> bool {
+        self.version.convert.is_some()
+    }
+
     fn load(&self, _object: &mut Value) {}
 
     fn save(&self, object: &mut Value) -> u64 {

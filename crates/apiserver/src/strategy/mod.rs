@@ -104,6 +104,11 @@ pub trait Strategy: Send + Sync + 'static {
     /// From the form that is worked on to the one that is sent.
     fn present(&self, object: &mut Value);
 
+    /// Whether [`Strategy::present`] does anything at all.
+    fn presents(&self) -> bool {
+        false
+    }
+
     /// From the stored form (of any version, conversion webhooks apart) to the one that is worked on.
     fn load(&self, object: &mut Value);
 

@@ -10,6 +10,7 @@ use crate::set::{FieldFilter, FieldSet};
 use crate::typed::{self, Duplicates};
 use compact_str::CompactString;
 use object::{Map, Status, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -264,7 +265,7 @@ impl FieldManager {
         now: i64,
     ) -> Result<Value, ApplyError> {
         let kind = Kind::of(config);
-        let live = live.map_or_else(|| self.empty_object(), Value::clone);
+        let live = live.map_or_else(|| Cow::Owned(self.empty_object()), Cow::Borrowed);
         let mut managers = decode(&raw_entries(&live).unwrap_or_default())
             .map_err(|e| ApplyError::Failed(format!("failed to decode managed fields: {e}")))?;
         if kind != self.kind {
