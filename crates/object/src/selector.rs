@@ -1,6 +1,6 @@
 //! Label and field selectors: parsed once, matched often. Error texts are apimachinery's.
 
-use crate::field::{FieldError, Path, Shown, aggregate};
+use crate::field::{FieldError, Path, aggregate};
 use crate::{Map, Value, go, names};
 
 /// A label selector: all its requirements must hold.
@@ -109,10 +109,6 @@ impl Requirement {
         values.dedup();
         let mut errors = Vec::new();
         let path = Path::ROOT.child("values");
-        if matches!(operator, "in" | "notin") && values.is_empty() {
-            let why = "for 'in', 'notin' operators, values set can't be empty";
-            errors.push(FieldError::invalid(&path, Shown::raw("[]string{}"), why));
-        }
         let numeric = matches!(operator, "gt" | "lt");
         for (i, value) in values.iter().enumerate() {
             let path = path.index(i);
@@ -303,9 +299,10 @@ impl Parser {
                     (_, text) => Err(format!("found '{text}', expected: ')'")),
                 }
             }
+            // Upstream takes `()` for the empty value, not for no values.
             (Kind::Close, _) => {
                 self.at += 1;
-                Ok(Vec::new())
+                Ok(vec![String::new()])
             }
             (_, text) => Err(format!("found '{text}', expected: ',', ')' or identifier")),
         }
@@ -446,7 +443,7 @@ mod tests {
 
     #[test]
     fn label_selectors_match_as_written() {
-        let labels = crate::map! { "a" => "1", "env" => "prod" };
+        let labels = crate::map! { "a" => "1", "env" => "prod", "empty" => "" };
         for (selector, expected) in [
             ("", true),
             ("a", true),
@@ -462,6 +459,7 @@ mod tests {
             ("in=in", false),
             ("a in (,1)", true),
             ("b=", false),
+            ("empty in ()", true),
         ] {
             assert_eq!(Labels::parse(selector).unwrap().matches(Some(&labels)), expected, "{selector}");
         }
@@ -480,10 +478,6 @@ mod tests {
             (
                 "a>x",
                 "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
-            ),
-            (
-                "a in ()",
-                "unable to parse requirement: values: Invalid value: []string{}: for 'in', 'notin' operators, values set can't be empty",
             ),
         ] {
             assert_eq!(Labels::parse(selector).unwrap_err(), error, "{selector}");
