@@ -293,13 +293,9 @@ impl std::error::Error for FieldError {}
 
 /// Joins errors as Go's aggregate prints them: repeated texts once; one alone plain, several as `[a, b]`.
 pub fn aggregate<S: ToString>(errors: &[S]) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    for e in errors {
-        let text = e.to_string();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
+    let mut seen = std::collections::HashSet::new();
+    let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    texts.retain(|text| seen.insert(text.clone()));
     if texts.len() == 1 { texts.remove(0) } else { format!("[{}]", texts.join(", ")) }
 }
 
