@@ -27,6 +27,7 @@ mod check;
 mod columns;
 mod decode;
 pub mod definitions;
+pub mod ephemeral;
 mod go_time;
 mod gostruct;
 mod groups;

@@ -1,5 +1,5 @@
 //! What upstream's default admission plugins add to new objects of built-in kinds: Priority, DefaultTolerationSeconds,
-//! TaintNodesByCondition, StorageObjectInUseProtection.
+//! TaintNodesByCondition, StorageObjectInUseProtection, RuntimeClass.
 
 use crate::Server;
 use crate::answer::{Failure, Outcome};
@@ -22,6 +22,7 @@ pub(crate) async fn complete(server: &Server, resource: &Resource, object: &mut 
         "pods" => {
             prioritise(server, resource, object).await?;
             tolerate(object);
+            super::runtime_class::complete(server, resource, object).await?;
         }
         "nodes" => taint(object),
         "persistentvolumes" => protect(object, "kubernetes.io/pv-protection"),

@@ -5,6 +5,7 @@ pub(crate) mod cel;
 pub mod webhooks;
 
 pub(crate) mod defaults;
+mod runtime_class;
 
 use crate::Server;
 use crate::answer::{Failure, Outcome};

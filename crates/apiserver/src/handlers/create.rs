@@ -3,6 +3,7 @@
 use super::Request;
 use super::incoming;
 use super::present::{self, Shown};
+use super::services::Allocation;
 use super::write;
 use crate::answer::{Outcome, Response};
 use crate::ownership::restore_invalid_entries;
@@ -79,6 +80,7 @@ pub(crate) async fn store_new(
     let prefix = object.meta_str("generateName").to_owned();
     let generates = object.name().is_empty() && !prefix.is_empty();
     prepare(request, &mut object, owns)?;
+    let mut allocation = Allocation::default();
     for attempt in 1.. {
         if generates {
             object.metadata_mut().insert("name", generate(&prefix)?);
@@ -87,6 +89,7 @@ pub(crate) async fn store_new(
         if attempt == 1 {
             let checked = resource.strategy.validate(&object);
             write::judge(request, &object, &name, Vec::new(), checked)?;
+            allocation.complete(&*server.store, &resource, &mut object, None).await?;
         }
         if admits {
             let sent = write::sent(request, &object);

@@ -9,7 +9,9 @@ mod patch;
 mod present;
 mod reviews;
 mod scale;
+mod services;
 mod strategic;
+mod streams;
 mod token_request;
 mod update;
 mod watch;
@@ -192,6 +194,9 @@ async fn dispatch(request: &mut Request<'_>) -> Outcome<Response> {
     }
     if token_request::is_token_request(request) {
         return token_request::create(request).await;
+    }
+    if streams::is_stream(request) {
+        return streams::handle(request).await;
     }
     let part = part(request)?;
     check_names(request)?;

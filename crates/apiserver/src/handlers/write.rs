@@ -3,6 +3,7 @@
 use super::Request;
 use super::present::Shown;
 use super::scale::ScaleView;
+use super::services::Allocation;
 use crate::admission::{self, Attributes};
 use crate::answer::{Failure, Outcome, Warnings};
 use crate::ownership::{keep_times_of_noop, restore_invalid_entries};
@@ -364,6 +365,8 @@ async fn replace(
     before.extend(object::metadata::validate_update(meta, live_meta, &path));
     let name = live.name().to_owned();
     judge(request, &object, &name, before, checked)?;
+    let mut allocation = Allocation::default();
+    allocation.complete(&*server.store, &resource, &mut object, Some(live)).await?;
     if server.options.admission.concerns(&resource) {
         let (old, new) = (seen(request, change, live), seen(request, change, &object));
         let mut warnings = Vec::new();

@@ -88,6 +88,7 @@ impl Strategy for Builtin {
             Part::Main | Part::Scale => self.resource.prepare_update(object, old, &context),
             Part::Status => self.resource.prepare_status(object, old, &context),
             Part::Finalize => object.set_at(&["status"], old.get("status").cloned().unwrap_or_default()),
+            Part::Other("ephemeralcontainers") => kinds::ephemeral::prepare(object, old),
             Part::Other(_) => self.resource.prepare_status(object, old, &context),
         }
     }
@@ -102,6 +103,7 @@ impl Strategy for Builtin {
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
         let mut errors = match part {
             Part::Main | Part::Scale => self.resource.validate_update(object, old),
+            Part::Other("ephemeralcontainers") => kinds::ephemeral::validate(object, old),
             Part::Status | Part::Finalize | Part::Other(_) => self.resource.validate_status(object, old),
         };
         errors.extend(self.condition_errors(object, Some(old)));
