@@ -266,7 +266,8 @@ mod tests {
         let mut service = value(service);
         let mut taken = Used::default();
         taken.add(&value(used));
-        match allocate(&mut service, &Wanted::of(&service, None), taken) {
+        let wanted = Wanted::of(&service, None);
+        match allocate(&mut service, &wanted, taken) {
             Ok(()) => Ok(service),
             Err(Failure::Status(status)) => Err(status.message),
             Err(_) => Err(String::new()),
