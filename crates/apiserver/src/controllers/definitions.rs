@@ -113,19 +113,19 @@ async fn read(server: &Arc<Server>, known: &mut Known, name: &str) -> Result<Opt
     };
     let definition = registry::stored(&entry)?.value(entry.mod_revision);
     let group = group(&definition);
-    keep(known, name, definition);
+    keep(server, known, name, definition);
     Ok(Some(group))
 }
 
 /// Keeps a definition; its resources are made anew only if something of them changed.
-fn keep(known: &mut Known, name: &str, definition: Value) {
+fn keep(server: &Server, known: &mut Known, name: &str, definition: Value) {
     if let Some(held) = known.definitions.get(name)
         && same_resources(&held.definition, &definition)
     {
         return;
     }
     let definition = Arc::new(definition);
-    let resources = serving::resources(&definition);
+    let resources = serving::resources(&definition, &server.options.converter);
     known.definitions.insert(name.to_owned(), Serving { definition, resources });
 }
 
@@ -164,7 +164,7 @@ async fn name_one(server: &Arc<Server>, known: &mut Known, group: &str, name: &s
         .await?;
     if let Some((mut definition, version)) = written {
         definition.metadata_mut().insert("resourceVersion", version.to_string());
-        keep(known, name, definition);
+        keep(server, known, name, definition);
     }
     Ok(())
 }

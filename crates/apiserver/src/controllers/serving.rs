@@ -2,6 +2,7 @@
 
 use super::naming;
 use crate::catalogue::{Definition, Group, Resource, Storage, Subresource, Version, version_order};
+use crate::conversion::Converter;
 use crate::ownership::Kind;
 use crate::strategy::{Custom, storage_version};
 use object::{Value, json};
@@ -22,7 +23,7 @@ const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list"
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
 /// The resources of the served versions of a definition; none while it is not established.
-pub(super) fn resources(definition: &Arc<Value>) -> Vec<Arc<Resource>> {
+pub(super) fn resources(definition: &Arc<Value>, converter: &Arc<dyn Converter>) -> Vec<Arc<Resource>> {
     let conditions = definition.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default();
     if !naming::holds(conditions, "Established") {
         return Vec::new();
@@ -62,7 +63,7 @@ pub(super) fn resources(definition: &Arc<Value>) -> Vec<Arc<Resource>> {
     served
         .filter_map(|v| {
             let version = v.str_at(&["name"])?;
-            let ownership = Kind::custom(definition.clone(), version);
+            let ownership = Kind::custom(definition.clone(), version, converter.clone());
             Some(Arc::new(Resource {
                 serial: serial(),
                 group: group.to_owned(),

@@ -5,6 +5,7 @@
 
 mod builtin;
 
+use crate::conversion::Converter;
 use crate::strategy::Part;
 use fields::managed::{self, ConvertError, FieldManager, NoConversion, ScalePaths, VersionConverter};
 use fields::openapi;
@@ -13,6 +14,8 @@ use fields::schema::TypeSchema;
 use fields::set::{FieldFilter, FieldSet};
 use object::{Status, Value};
 use std::sync::{Arc, OnceLock};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 pub use fields::managed::{keep_times_of_noop, manager_name, restore_invalid_entries};
 
@@ -27,7 +30,7 @@ pub struct Kind {
 
 enum Source {
     Builtin(&'static kinds::Resource, &'static kinds::Version),
-    Custom { definition: Arc<Value>, version: String },
+    Custom { definition: Arc<Value>, version: String, converter: Arc<dyn Converter> },
 }
 
 impl std::fmt::Debug for Source {
@@ -45,9 +48,9 @@ impl Kind {
         Self::new(Source::Builtin(resource, version))
     }
 
-    /// Of a version of a definition.
-    pub fn custom(definition: Arc<Value>, version: &str) -> Self {
-        Self::new(Source::Custom { definition, version: version.to_owned() })
+    /// Of a version of a definition. `converter` is asked where the definition wants a webhook to convert.
+    pub fn custom(definition: Arc<Value>, version: &str, converter: Arc<dyn Converter>) -> Self {
+        Self::new(Source::Custom { definition, version: version.to_owned(), converter })
     }
 
     fn new(source: Source) -> Self {
@@ -113,7 +116,7 @@ impl Kind {
                 let replicas = resource.versions.iter().map(|v| (name(v), path.clone())).collect();
                 ScalePaths { api_version: name(version), replicas }
             }
-            Source::Custom { definition, version } => {
+            Source::Custom { definition, version, .. } => {
                 let group = definition.str_at(&["spec", "group"]).unwrap_or_default();
                 let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
                 let replicas = versions.iter().filter_map(|v| {
@@ -156,7 +159,9 @@ impl Kind {
         let manager = match (&self.source, part) {
             (source, Part::Scale) => scale_manager(matches!(source, Source::Custom { .. })),
             (Source::Builtin(resource, version), part) => builtin::manager(resource, version, part),
-            (Source::Custom { definition, version }, part) => custom_manager(definition, version, part),
+            (Source::Custom { definition, version, converter }, part) => {
+                custom_manager(definition, version, converter, part)
+            }
         };
         match part.name() {
             "" => manager,
@@ -173,7 +178,35 @@ fn at<'v>(object: &'v Value, path: &FieldPath) -> Option<&'v Value> {
     })
 }
 
-fn custom_manager(definition: &Value, version: &str, part: Part) -> FieldManager {
+/// Conversion by a definition's webhook, from within the working out of ownership, which does not wait for anything.
+struct WebhookConversion {
+    /// The versions there are, as `group/version`.
+    versions: Vec<String>,
+    definition: Arc<Value>,
+    converter: Arc<dyn Converter>,
+}
+
+impl VersionConverter for WebhookConversion {
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
+        if !self.versions.iter().any(|v| v == api_version) {
+            let why = format!("request to convert CR to an invalid group/version: {api_version}");
+            return Err(ConvertError::Failed(why));
+        }
+        let mut object = object.clone();
+        object.remove_at(&["metadata", "resourceVersion"]);
+        let converting = self.converter.convert(&self.definition, object, api_version);
+        let converted = match Handle::try_current() {
+            Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
+                block_in_place(|| handle.block_on(converting))
+            }
+            // With one thread nobody else could do the work meanwhile.
+            _ => return Err(ConvertError::MissingVersion),
+        };
+        converted.map_err(ConvertError::Failed)
+    }
+}
+
+fn custom_manager(definition: &Arc<Value>, version: &str, converter: &Arc<dyn Converter>, part: Part) -> FieldManager {
     let text = |path: &[&str]| definition.str_at(path).unwrap_or_default().to_owned();
     let group = text(&["spec", "group"]);
     let kind =
@@ -185,7 +218,15 @@ fn custom_manager(definition: &Value, version: &str, part: Part) -> FieldManager
         let schema = v.at(&["schema", "openAPIV3Schema"]);
         (name(v), Arc::new(openapi::crd_schema(schema, preserve)))
     });
-    let converter = NoConversion { versions: versions.iter().map(name).collect() };
+    let none = NoConversion { versions: versions.iter().map(name).collect() };
+    let converter: Arc<dyn VersionConverter> = match definition.str_at(&["spec", "conversion", "strategy"]) {
+        Some("Webhook") => Arc::new(WebhookConversion {
+            versions: none.versions,
+            definition: definition.clone(),
+            converter: converter.clone(),
+        }),
+        _ => Arc::new(none),
+    };
     let field = match part {
         Part::Main => "status",
         _ => "spec",
@@ -200,7 +241,7 @@ fn custom_manager(definition: &Value, version: &str, part: Part) -> FieldManager
         .collect();
     let filter = FieldFilter::Exclude(FieldSet::of(&reset));
     let api_version = kind.api_version();
-    FieldManager::new(kind, schemas, Arc::new(converter)).with_filters([(api_version, filter)])
+    FieldManager::new(kind, schemas, converter).with_filters([(api_version, filter)])
 }
 
 /// The manager of scales, which are objects of their own. Those of custom resources can be no other than they are.

@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use object::{Value, go};
 use parking_lot::Mutex;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,10 +141,15 @@ impl WebhookClient {
     }
 }
 
+/// What URLs do not have as it is.
+const ESCAPED: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
+
 /// The URL with the timeout as its query, for the request and for people.
 fn address(url: &str, timeout: Duration) -> Option<(Uri, String)> {
     let (scheme, rest) = url.split_once("://")?;
-    let rest = rest.split(['?', '#']).next()?;
+    let scheme = scheme.to_ascii_lowercase();
+    let rest = utf8_percent_encode(rest.split(['?', '#']).next()?, ESCAPED).to_string();
     let slash = if rest.contains('/') { "" } else { "/" };
     let shown = format!("{scheme}://{rest}{slash}?timeout={}s", timeout.as_secs());
     Some((shown.parse().ok()?, shown))
@@ -331,7 +337,7 @@ mod tests {
     fn addresses_have_the_timeout() {
         for (config, expected) in [
             (r#"{"url":"https://a.b:8443"}"#, "https://a.b:8443/?timeout=5s"),
-            (r#"{"url":"https://a.b/x/y"}"#, "https://a.b/x/y?timeout=5s"),
+            (r#"{"url":"HTTPS://a.b/x y"}"#, "https://a.b/x%20y?timeout=5s"),
             (r#"{"service":{"namespace":"n","name":"s"}}"#, "https://s.n.svc:443/?timeout=5s"),
             (r#"{"service":{"namespace":"n","name":"s","path":"/p","port":9}}"#, "https://s.n.svc:9/p?timeout=5s"),
         ] {

@@ -209,8 +209,9 @@ fn url(text: &str, path: &Path<'_>, out: &mut Errors) {
     }
     let authority = if scheme.is_empty() { "" } else { rest.split('/').next().unwrap_or_default() };
     let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let scheme = scheme.to_ascii_lowercase();
     if scheme != "https" {
-        out.push(FieldError::invalid(path, scheme, format!("'https' is the only allowed URL scheme{FORM}")));
+        out.push(FieldError::invalid(path, scheme.as_str(), format!("'https' is the only allowed URL scheme{FORM}")));
     }
     if host.is_empty() {
         out.push(FieldError::invalid(path, host, format!("host must be specified{FORM}")));
