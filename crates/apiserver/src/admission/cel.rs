@@ -98,7 +98,7 @@ impl Field {
     }
 }
 
-struct Types;
+pub(super) struct Types;
 
 fn fields(object: &str) -> &'static [(&'static str, Field)] {
     TYPES.iter().find(|(name, _)| *name == object).map_or(&[], |(_, fields)| fields)
@@ -118,16 +118,20 @@ impl TypeProvider for Types {
     }
 }
 
-fn environment(set: ExpressionSet) -> Env {
-    let variables = [
+/// What expressions on requests can name.
+pub(super) fn variables() -> [VariableDecl; 6] {
+    [
         VariableDecl::new("object", Type::Dyn),
         VariableDecl::new("oldObject", Type::Dyn),
         VariableDecl::new("namespaceObject", Type::object("kubernetes.Namespace")),
         VariableDecl::new("request", Type::object("kubernetes.AdmissionRequest")),
         VariableDecl::new("authorizer", Type::object("kubernetes.authorization.Authorizer")),
         VariableDecl::new("authorizer.requestResource", Type::object("kubernetes.authorization.ResourceCheck")),
-    ];
-    Env::kubernetes(set).with_provider(Arc::new(Types)).with_variables(variables)
+    ]
+}
+
+fn environment(set: ExpressionSet) -> Env {
+    Env::kubernetes(set).with_provider(Arc::new(Types)).with_variables(variables())
 }
 
 static NEW: LazyLock<Env> = LazyLock::new(|| environment(ExpressionSet::New));

@@ -5,6 +5,7 @@ pub(crate) mod cel;
 pub mod webhooks;
 
 pub(crate) mod defaults;
+pub(crate) mod policies;
 mod runtime_class;
 
 use crate::Server;

@@ -1,6 +1,7 @@
 //! Built-in kinds, over the catalogue of the crate `kinds`.
 
 use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
+use crate::admission::policies;
 use crate::admission::webhooks::conditions;
 use crate::auth::UserInfo;
 use crate::ownership::Kind;
@@ -33,10 +34,11 @@ impl Builtin {
 }
 
 impl Builtin {
-    /// What is wrong with the CEL conditions of a webhook configuration. (The crate `kinds` knows no CEL.)
+    /// What is wrong with the CEL expressions of a webhook configuration or policy. (The crate `kinds` knows no CEL.)
     fn condition_errors(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         match self.resource.plural {
             "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => conditions(object, old),
+            "validatingadmissionpolicies" => policies::expression_errors(object, old),
             _ => Vec::new(),
         }
     }
