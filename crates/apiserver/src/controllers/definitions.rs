@@ -157,7 +157,7 @@ async fn name_one(server: &Arc<Server>, known: &mut Known, group: &str, name: &s
             new.set_at(&["status"], status);
             if let Some(resource) = &resource {
                 let ownership = resource.strategy.ownership();
-                new = ownership.updated(Part::Status, definition, new, "kube-apiserver", seconds);
+                new = ownership.updated(Part::Status, definition, new, "kube-apiserver", seconds, None);
             }
             Some(new)
         })

@@ -23,6 +23,7 @@ use crate::Server;
 use crate::answer::{Failure, Outcome, Response, Warnings};
 use crate::auth::UserInfo;
 use crate::catalogue::{Catalogue, Resource};
+use crate::ownership::Conversions;
 use crate::request::{Form, Offer, Query, RequestInfo, Verb, negotiate};
 use crate::strategy::Part;
 use bytes::Bytes;
@@ -55,12 +56,27 @@ pub(crate) struct Request<'a> {
     pub warnings: Warnings,
     /// The time of the request.
     pub now: Timestamp,
+    /// What field ownership needs of the definition's webhook.
+    pub conversions: Option<Arc<Conversions>>,
 }
 
 impl Request<'_> {
     /// The key of the object that the path names.
     pub fn key(&self) -> String {
         crate::registry::key(&self.resource, &self.info.namespace, &self.info.name)
+    }
+
+    /// Has the definition's webhook convert what field ownership missed; false if it missed nothing.
+    pub async fn convert_missing(&self) -> bool {
+        let (Some(conversions), Some(definition)) = (&self.conversions, &self.resource.definition) else {
+            return false;
+        };
+        let missing = conversions.missing();
+        for (object, wanted) in &missing {
+            let converted = self.server.options.converter.convert(&definition.object, object.clone(), wanted).await;
+            conversions.learn(object.clone(), wanted.clone(), converted);
+        }
+        !missing.is_empty()
     }
 
     /// 404 for the object that the path names.
@@ -104,6 +120,8 @@ pub(crate) async fn answer(
         Ok(form) => form,
         Err(failure) => return (Err(failure), Warnings::default()),
     };
+    let changes = matches!(info.verb, Verb::Update | Verb::Patch);
+    let conversions = if changes { resource.strategy.ownership().conversions() } else { None };
     let mut request = Request {
         server,
         parts,
@@ -116,6 +134,7 @@ pub(crate) async fn answer(
         form,
         warnings: Warnings::default(),
         now: (server.options.clock)(),
+        conversions,
     };
     let deprecation = request.resource.deprecation.clone();
     request.warnings.add(deprecation);

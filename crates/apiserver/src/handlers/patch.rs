@@ -256,7 +256,9 @@ async fn apply(request: &mut Request<'_>, part: Part) -> Outcome<Response> {
     let (code, shown) = write::change(request, change, |request, live| {
         let live = live.map(|live| write::as_sent(request, live));
         let ownership = request.resource.strategy.ownership();
-        let merged = ownership.applied(part, live.as_deref(), &config, &manager, options.force, now)?;
+        let conversions = request.conversions.clone();
+        let merged =
+            ownership.applied(part, live.as_deref(), &config, &manager, options.force, now, conversions.as_ref())?;
         if let (None, Some(uid)) = (&live, &uid) {
             let why =
                 format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");

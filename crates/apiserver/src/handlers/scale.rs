@@ -172,7 +172,7 @@ async fn apply(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response
     let now = request.now.as_second();
     set(request, paths, &options, false, |request, live| {
         let ownership = request.resource.strategy.ownership();
-        ownership.applied(Part::Scale, Some(live), &config, &manager, options.force, now).map_err(Failure::from)
+        ownership.applied(Part::Scale, Some(live), &config, &manager, options.force, now, None).map_err(Failure::from)
     })
     .await
 }

@@ -183,8 +183,7 @@ where
         };
         let current = registry::stored(&entry)?;
         let live = server.load(&request.resource, &current, entry.mod_revision).await?;
-        let mut object = make(request, Some(&live))?;
-        own(request, &change, &live, &mut object);
+        let mut object = make_with_owners(request, &change, &live, &mut make).await?;
         admit(request, &change, &live, &mut object).await?;
         check_escalation(request, Some(&live), &object).await?;
         if let Some(uid) = &change.uid {
@@ -201,6 +200,32 @@ where
             }
             Err(Replace::Failed(failure)) => return Err(failure),
             Ok(shown) => return Ok((200, shown)),
+        }
+    }
+}
+
+/// How often ownership is worked out again with what a webhook converted meanwhile: more than there are steps in it.
+const CONVERSIONS: usize = 16;
+
+/// What an object is to be, and who owns it then.
+async fn make_with_owners<F>(
+    request: &mut Request<'_>,
+    change: &Change<'_>,
+    live: &Value,
+    make: &mut F,
+) -> Outcome<Value>
+where
+    F: FnMut(&mut Request<'_>, Option<&Value>) -> Outcome<Value>,
+{
+    let mut round = 0;
+    loop {
+        let mut made = make(request, Some(live));
+        if let Ok(object) = &mut made {
+            own(request, change, live, object);
+        }
+        round += 1;
+        if round > CONVERSIONS || !request.convert_missing().await {
+            return made;
         }
     }
 }
@@ -243,7 +268,14 @@ fn own(request: &Request<'_>, change: &Change<'_>, live: &Value, object: &mut Va
         let (live, new) = (as_sent(request, live), sent(request, object));
         let manager = request.manager(&change.options.field_manager);
         let now = request.now.as_second();
-        let mut owned = request.resource.strategy.ownership().updated(change.part, &live, new, &manager, now);
+        let mut owned = request.resource.strategy.ownership().updated(
+            change.part,
+            &live,
+            new,
+            &manager,
+            now,
+            request.conversions.as_ref(),
+        );
         copy_ownership(&mut owned, object);
     }
     keep_times_of_noop(live, object);

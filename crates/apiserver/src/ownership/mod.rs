@@ -4,6 +4,9 @@
 //! made before the first write of a kind needs it.
 
 mod builtin;
+mod conversions;
+
+pub use conversions::Conversions;
 
 use crate::conversion::Converter;
 use crate::strategy::Part;
@@ -62,12 +65,32 @@ impl Kind {
         self.manager(Part::Main).on_create(object, manager, now)
     }
 
+    /// Where a webhook converts the versions: what one write needs of it.
+    pub fn conversions(&self) -> Option<Arc<Conversions>> {
+        let Source::Custom { definition, .. } = &self.source else { return None };
+        if definition.str_at(&["spec", "conversion", "strategy"]) != Some("Webhook") {
+            return None;
+        }
+        let group = definition.str_at(&["spec", "group"]).unwrap_or_default();
+        let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
+        let names = versions.iter().filter_map(|v| Some(format!("{group}/{}", v.str_at(&["name"])?)));
+        Some(Arc::new(Conversions::new(names.collect())))
+    }
+
     /// Records a write other than an apply; both objects are in the version of the request.
-    pub fn updated(&self, part: Part, live: &Value, new: Value, manager: &str, now: i64) -> Value {
+    pub fn updated(
+        &self,
+        part: Part,
+        live: &Value,
+        new: Value,
+        manager: &str,
+        now: i64,
+        conversions: Option<&Arc<Conversions>>,
+    ) -> Value {
         if part == Part::Scale {
             return self.scaled(live, new, |scales, old, new| scales.on_update(old, new, manager, now));
         }
-        self.manager(part).on_update(live, new, manager, now)
+        self.converting(part, conversions).on_update(live, new, manager, now)
     }
 
     /// The owners of a scale, as its `managedFields`; `object` is what it scales.
@@ -132,6 +155,7 @@ impl Kind {
     }
 
     /// Applies a configuration.
+    #[expect(clippy::too_many_arguments, reason = "what an apply is made of")]
     pub fn applied(
         &self,
         part: Part,
@@ -140,8 +164,19 @@ impl Kind {
         manager: &str,
         force: bool,
         now: i64,
+        conversions: Option<&Arc<Conversions>>,
     ) -> Result<Value, Status> {
-        self.manager(part).apply(live, config, manager, force, now).map_err(Status::from)
+        self.converting(part, conversions).apply(live, config, manager, force, now).map_err(Status::from)
+    }
+
+    fn converting(&self, part: Part, conversions: Option<&Arc<Conversions>>) -> std::borrow::Cow<'_, FieldManager> {
+        let manager = self.manager(part);
+        match conversions {
+            Some(conversions) if part != Part::Scale => {
+                std::borrow::Cow::Owned(manager.into_owned().with_converter(conversions.clone()))
+            }
+            _ => manager,
+        }
     }
 
     /// The manager of a part. Other subresources than `status` and `scale` share the one of the object with their name.

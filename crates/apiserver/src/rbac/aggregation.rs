@@ -225,7 +225,7 @@ async fn write(server: &Arc<Server>, key: &str, name: &str, rules: &[Value]) -> 
             return Ok(());
         }
         let ownership = resource.strategy.ownership();
-        let merged = ownership.applied(crate::strategy::Part::Main, Some(&live), &config, MANAGER, true, now)?;
+        let merged = ownership.applied(crate::strategy::Part::Main, Some(&live), &config, MANAGER, true, now, None)?;
         let mut object = merged;
         if rules.is_empty() {
             object.set_at(&["rules"], Value::Null);

@@ -143,6 +143,12 @@ impl FieldManager {
         self
     }
 
+    /// With another converter.
+    pub fn with_converter(mut self, converter: Arc<dyn VersionConverter>) -> Self {
+        self.converter = converter;
+        self
+    }
+
     /// What the endpoint may own in each version (by `group/version`), as upstream's reset fields say.
     pub fn with_filters(mut self, filters: impl IntoIterator<Item = (String, FieldFilter)>) -> Self {
         self.filters = filters.into_iter().map(|(v, f)| (v.into(), f)).collect();

@@ -221,7 +221,7 @@ impl<'a> Matching<'a> {
             return after;
         }
         let ownership = attributes.resource.strategy.ownership();
-        ownership.updated(part, before, after, manager, attributes.now.as_second())
+        ownership.updated(part, before, after, manager, attributes.now.as_second(), None)
     }
 
     /// An object of a version of the resource in another one.
