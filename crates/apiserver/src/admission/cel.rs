@@ -164,7 +164,7 @@ pub(crate) fn compile(expression: &str, set: ExpressionSet) -> Result<Program, S
     let parsed = parse(expression, &ParserOptions::default()).map_err(|e| failed(e.to_string()))?;
     let checked = check(env, parsed).map_err(|e| failed(e.to_string()))?;
     let result = checked.result_type();
-    if !matches!(result, Type::Bool | Type::Dyn) {
+    if *result != Type::Bool {
         return Err(format!("must evaluate to bool but got {result}"));
     }
     Program::with_functions(&checked, &FUNCTIONS).map_err(|e| format!("instantiation failed: {e}"))

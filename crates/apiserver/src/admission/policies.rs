@@ -1,7 +1,7 @@
 //! What is checked of a ValidatingAdmissionPolicy beside its fields: that its expressions compile and give what they
 //! are for.
 
-use super::cel::{Types, variables};
+use super::cel::Types;
 use cel::check::check;
 use cel::env::{Env, TypeProvider, VariableDecl};
 use cel::library::ExpressionSet;
@@ -10,6 +10,7 @@ use cel::types::Type;
 use object::Value;
 use object::field::{FieldError, Path};
 use parking_lot::Mutex;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// The object type of `variables`.
@@ -25,19 +26,18 @@ pub(crate) fn expression_errors(policy: &Value, old: Option<&Value>) -> Vec<Fiel
     if let Some(old) = old.and_then(|old| old.get("spec")) {
         PLACES.iter().for_each(|place| known.extend(texts(old, place).map(|(_, text)| text.to_owned())));
     }
-    let compiler = Compiler::new(spec.get("paramKind").is_some_and(|k| !k.is_null()), known);
+    let compiler = Compiler::new(spec, known);
     let (root, mut errors) = (Path::ROOT, Vec::new());
     let root = root.child("spec");
     for place in PLACES {
         let list = root.child(place.list);
         for (i, text) in texts(spec, place) {
-            let set = if compiler.known.iter().any(|k| k == text) { &compiler.stored } else { &compiler.new };
-            let result = compile(set, text, place.types);
+            let result = compile(compiler.environment(place, text), text, place.types);
             match result {
                 Ok(ty) if place.list == "variables" => {
                     let items = spec.get(place.list).and_then(Value::as_array).unwrap_or_default();
                     let name = items.get(i).and_then(|v| v.str_at(&["name"])).unwrap_or_default();
-                    compiler.variables.0.lock().push((name.into(), ty));
+                    compiler.types.0.lock().push((name.into(), ty));
                 }
                 Ok(_) => {}
                 Err(why) => {
@@ -97,25 +97,42 @@ impl TypeProvider for Known {
 }
 
 struct Compiler {
-    variables: Arc<Known>,
-    new: Env,
-    stored: Env,
+    types: Arc<Known>,
+    parameters: bool,
+    variables: bool,
     known: Vec<String>,
+    environments: [OnceCell<Env>; 4],
 }
 
 impl Compiler {
-    fn new(parameters: bool, known: Vec<String>) -> Self {
-        let types = Arc::new(Known::default());
-        let environment = |set| {
-            let mut all = variables().to_vec();
-            all.push(VariableDecl::new("variables", Type::object(VARIABLES)));
-            if parameters {
+    fn new(spec: &Value, known: Vec<String>) -> Self {
+        let parameters = spec.get("paramKind").is_some_and(|k| !k.is_null());
+        let variables = spec.get("variables").and_then(Value::as_array).is_some_and(|v| !v.is_empty());
+        Compiler { types: Arc::default(), parameters, variables, known, environments: Default::default() }
+    }
+
+    /// What an expression of a place can name: match conditions come before variables.
+    fn environment(&self, place: &Place, expression: &str) -> &Env {
+        let variables = self.variables && place.list != "matchConditions";
+        let known = self.known.iter().any(|k| k == expression);
+        let [plain, with, stored_plain, stored_with] = &self.environments;
+        let cell = match (known, variables) {
+            (false, false) => plain,
+            (false, true) => with,
+            (true, false) => stored_plain,
+            (true, true) => stored_with,
+        };
+        cell.get_or_init(|| {
+            let mut all = super::cel::variables().to_vec();
+            if variables {
+                all.push(VariableDecl::new("variables", Type::object(VARIABLES)));
+            }
+            if self.parameters {
                 all.push(VariableDecl::new("params", Type::Dyn));
             }
-            Env::kubernetes(set).with_provider(types.clone()).with_variables(all)
-        };
-        let (new, stored) = (environment(ExpressionSet::New), environment(ExpressionSet::Stored));
-        Compiler { variables: types, new, stored, known }
+            let set = if known { ExpressionSet::Stored } else { ExpressionSet::New };
+            Env::kubernetes(set).with_provider(self.types.clone()).with_variables(all)
+        })
     }
 }
 
@@ -125,14 +142,15 @@ fn compile(env: &Env, expression: &str, types: &[Type]) -> Result<Type, String> 
     let parsed = parse(expression, &ParserOptions::default()).map_err(|e| failed(e.to_string()))?;
     let checked = check(env, parsed).map_err(|e| failed(e.to_string()))?;
     let result = checked.result_type();
-    if types.is_empty() || matches!(result, Type::Dyn) || types.iter().any(|ty| ty == result) {
+    if types.is_empty() || types.iter().any(|ty| ty == result) {
         return Ok(result.clone());
     }
     match types {
         [wanted] => Err(format!("must evaluate to {wanted} but got {result}")),
         types => {
-            let names: Vec<String> = types.iter().map(Type::to_string).collect();
-            Err(format!("must evaluate to one of [{}]", names.join(" ")))
+            let name = |ty: &Type| if *ty == Type::Null { "null_type".to_owned() } else { ty.to_string() };
+            let names: Vec<String> = types.iter().map(name).collect();
+            Err(format!("must evaluate to one of [{}] but got {result}", names.join(" ")))
         }
     }
 }
@@ -155,8 +173,13 @@ mod tests {
                 r#"{"validations":[{"expression":"true","messageExpression":"5"}]}"#,
                 "must evaluate to string but got int",
             ),
+            (r#"{"validations":[{"expression":"object.x"}]}"#, "must evaluate to bool but got dyn"),
+            (r#"{"validations":[{"expression":"variables.x"}]}"#, "undeclared reference to 'variables'"),
             (r#"{"validations":[{"expression":"params.x"}]}"#, "undeclared reference to 'params'"),
-            (r#"{"auditAnnotations":[{"valueExpression":"1"}]}"#, "must evaluate to one of [string null_type]"),
+            (
+                r#"{"auditAnnotations":[{"valueExpression":"1"}]}"#,
+                "must evaluate to one of [string null_type] but got int",
+            ),
         ];
         for (spec, why) in cases {
             let errors = errors(spec);

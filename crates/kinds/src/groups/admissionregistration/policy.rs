@@ -219,6 +219,31 @@ fn param_kind(kind: &Value, path: &Path<'_>, out: &mut Errors) {
     }
 }
 
+/// Words that CEL keeps for itself.
+const RESERVED: [&str; 21] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "namespace",
+    "null",
+    "package",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
 fn variables(list: &[Value], path: &Path<'_>, out: &mut Errors) {
     for (i, variable) in list.iter().enumerate() {
         let at = path.index(i);
@@ -228,7 +253,7 @@ fn variables(list: &[Value], path: &Path<'_>, out: &mut Errors) {
             out.push(FieldError::required(&name_path, "name is not specified"));
         } else {
             let first = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
-            if !first || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            if !first || RESERVED.contains(&name) || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
                 out.push(FieldError::invalid(&name_path, name, "name is not a valid CEL identifier"));
             }
         }
