@@ -1,6 +1,8 @@
 //! What no recording shows: whose fields webhooks' changes are where the flag asks for it, and ownership across versions
 //! that a webhook converts.
 
+#![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
+
 use compat::case::Case;
 use compat::run::replay;
 use compat::server::Server;
