@@ -25,6 +25,7 @@ kubectl_minor() { k version --client -o json | jq -r '.clientVersion.minor' | tr
 # start_server [FLAG...]: starts a server of its own, in memory, and points kubectl at it.
 start_server() {
     data=$work/data
+    : >"$work/server.out"
     "$STANCHION" server --in-memory --data-dir "$data" --listen 127.0.0.1:0 "$@" >"$work/server.out" 2>"$work/server.err" &
     server=$!
     for _ in $(seq 200); do

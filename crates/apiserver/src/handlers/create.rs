@@ -79,10 +79,14 @@ pub(crate) async fn store_new(
     let version = object.meta_str("resourceVersion").to_owned();
     let prefix = object.meta_str("generateName").to_owned();
     let generates = object.name().is_empty() && !prefix.is_empty();
+    // Jobs carry their name in labels, which preparing sets.
+    if generates {
+        object.metadata_mut().insert("name", generate(&prefix)?);
+    }
     prepare(request, &mut object, owns)?;
     let mut allocation = Allocation::default();
     for attempt in 1.. {
-        if generates {
+        if generates && attempt > 1 {
             object.metadata_mut().insert("name", generate(&prefix)?);
         }
         let name = object.name().to_owned();
@@ -138,11 +142,11 @@ fn prepare(request: &Request<'_>, object: &mut Value, created: bool) -> Outcome<
         meta.remove("deletionTimestamp");
         meta.remove("deletionGracePeriodSeconds");
     }
-    let writer = Writer { user: request.user, now: request.now };
-    request.resource.strategy.prepare_create(object, writer);
-    let meta = object.metadata_mut();
+    // Jobs select their pods by the uid.
     meta.insert("creationTimestamp", time(request.now));
     meta.insert("uid", uid()?);
+    let writer = Writer { user: request.user, now: request.now };
+    request.resource.strategy.prepare_create(object, writer);
     Ok(())
 }
 

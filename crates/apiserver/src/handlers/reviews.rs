@@ -53,7 +53,7 @@ pub(crate) async fn create(request: &mut Request<'_>) -> Outcome<Response> {
 }
 
 /// An object that is not stored, as an answer.
-pub(crate) async fn shown(request: &Request<'_>, object: &Value) -> Outcome<Response> {
+async fn shown(request: &Request<'_>, object: &Value) -> Outcome<Response> {
     let stored = Stored::new(object, request.resource.strategy.fingerprint());
     present::object(request, 201, &Shown { stored, version: 0 }).await
 }

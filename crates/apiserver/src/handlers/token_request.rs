@@ -1,7 +1,8 @@
 //! Tokens of service accounts, made on request.
 
 use super::Request;
-use super::reviews::{admitted, shown};
+use super::present;
+use super::reviews::admitted;
 use super::write;
 use crate::answer::{Failure, Outcome, Response};
 use crate::auth::{Bound, Claims};
@@ -12,7 +13,7 @@ use crate::request::options::{self, FieldValidation, WriteOptions};
 use crate::strategy::Part;
 use object::field::{FieldError, Path};
 use object::status::Qualified;
-use object::{Status, Value, go, map};
+use object::{Status, Value, go, json, map};
 
 /// How long a token is good when nobody says, in seconds.
 const SECONDS: i64 = 3600;
@@ -77,7 +78,8 @@ pub(crate) async fn create(request: &mut Request<'_>) -> Outcome<Response> {
     let end = request.now.as_second().saturating_add(seconds);
     let end = jiff::Timestamp::from_second(end).unwrap_or(request.now);
     object.set_at(&["status"], Value::Object(map! { "expirationTimestamp" => super::time(end), "token" => token }));
-    shown(request, &object).await
+    // Not of the resource's version: the answer says what it is itself.
+    Ok(present::finish(request.form, 201, json::to_vec(&object)))
 }
 
 fn strings(list: Option<&Value>) -> Vec<String> {
