@@ -11,10 +11,11 @@ use std::path::Path;
 
 /// Replays one case against a server of its own.
 fn check(flags: &[&str], case: &str) {
-    let value = json::parse(case.as_bytes()).unwrap();
-    let case = Case { id: value.str_at(&["id"]).unwrap().to_owned(), about: String::new(), value };
-    let server = Server::start(Path::new(env!("CARGO_BIN_EXE_stanchion")), flags).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let value = json::parse(case.as_bytes()).expect("the case is JSON");
+    let case = Case { id: value.str_at(&["id"]).unwrap_or_default().to_owned(), about: String::new(), value };
+    let server = Server::start(Path::new(env!("CARGO_BIN_EXE_stanchion")), flags).expect("the server starts");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime");
     for outcome in runtime.block_on(replay(&server.target, vec![case], 1)) {
         assert!(outcome.differences.is_empty(), "{}", outcome.differences.join("\n"));
     }
