@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
+use tokio_rustls::{TlsConnector, client::TlsStream};
 
 /// How long an answer may take, a watch's end included.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,6 +45,36 @@ pub struct Response {
     pub headers: hyper::HeaderMap,
     /// The body.
     pub body: Bytes,
+}
+
+impl Request {
+    /// A request of the administrator.
+    pub fn new(method: &str, path: impl Into<String>) -> Self {
+        let token = ("Authorization".to_owned(), "Bearer admintoken".to_owned());
+        Request { method: method.to_owned(), path: path.into(), headers: vec![token], body: None }
+    }
+
+    /// The request with one more header.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The request with a body of a media type.
+    pub fn body(mut self, media_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        self.header("Content-Type", media_type)
+    }
+}
+
+impl Target {
+    /// Opens a TLS connection.
+    pub async fn connect(&self) -> Result<TlsStream<TcpStream>, String> {
+        let stream = TcpStream::connect(self.address).await.map_err(|e| e.to_string())?;
+        let _ = stream.set_nodelay(true);
+        let name = rustls_pki_types::ServerName::from(self.address.ip());
+        TlsConnector::from(self.tls.clone()).connect(name, stream).await.map_err(|e| e.to_string())
+    }
 }
 
 /// A client of one server.
@@ -108,11 +138,7 @@ impl Client {
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
-        let stream = TcpStream::connect(self.target.address).await.map_err(|e| e.to_string())?;
-        let _ = stream.set_nodelay(true);
-        let name = rustls_pki_types::ServerName::from(self.target.address.ip());
-        let stream =
-            TlsConnector::from(self.target.tls.clone()).connect(name, stream).await.map_err(|e| e.to_string())?;
+        let stream = self.target.connect().await?;
         let (sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
         tokio::spawn(connection);

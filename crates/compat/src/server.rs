@@ -4,9 +4,11 @@ use crate::client::Target;
 use rustls::RootCertStore;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The users of the recordings: an administrator, and two of group `dev` without rights of their own.
@@ -16,6 +18,8 @@ pub const TOKENS: &str =
 /// A running server.
 pub struct Server {
     child: Child,
+    program: PathBuf,
+    flags: Vec<String>,
     folder: TempDir,
     /// Where it listens.
     pub target: Target,
@@ -38,27 +42,41 @@ impl Server {
 
     fn launch(program: &Path, flags: &[&str]) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-        let tokens = folder.path().join("tokens.csv");
-        std::fs::write(&tokens, TOKENS).map_err(|e| e.to_string())?;
-        let mut child = Command::new(program)
-            .args(["server", "--listen", "127.0.0.1:0"])
-            .arg("--data-dir")
-            .arg(folder.path())
-            .arg("--token-auth-file")
-            .arg(&tokens)
-            .args(flags)
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| format!("{}: {e}", program.display()))?;
-        let stdout = child.stdout.take().ok_or("the server's output is not there")?;
-        let mut lines = BufReader::new(stdout).lines();
-        let mut next = || lines.next().and_then(Result::ok).ok_or("the server ended before it was ready");
-        let url = next()?.split(" on ").nth(1).and_then(|s| s.split(' ').next()).unwrap_or_default().to_owned();
-        next()?;
-        let address = url.trim_start_matches("https://").parse().map_err(|_| format!("no address in {url}"))?;
+        std::fs::write(folder.path().join("tokens.csv"), TOKENS).map_err(|e| e.to_string())?;
+        let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let (child, url) = spawn(program, folder.path(), &flags)?;
         let tls = client_config(&folder.path().join("pki/ca.crt"))?;
         let kubeconfig = folder.path().join("admin.kubeconfig");
-        Ok(Server { child, folder, target: Target { address, tls }, url, kubeconfig })
+        let target = Target { address: address(&url)?, tls };
+        Ok(Server { child, program: program.to_owned(), flags, folder, target, url, kubeconfig })
+    }
+
+    /// Kills the server as SIGKILL does, if it still runs.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Starts the server anew after its end, with the data that it left, on another port. Gives how long it took until
+    /// the server was ready.
+    pub fn restart(&mut self) -> Result<Duration, String> {
+        self.kill();
+        let start = Instant::now();
+        (self.child, self.url) = spawn(&self.program, self.folder.path(), &self.flags)?;
+        self.target.address = address(&self.url)?;
+        Ok(start.elapsed())
+    }
+
+    /// Waits for the server's end by itself, at most so long; says whether it ended well.
+    pub fn ended_within(&mut self, patience: Duration) -> Result<bool, String> {
+        let start = Instant::now();
+        loop {
+            match self.child.try_wait().map_err(|e| e.to_string())? {
+                Some(status) => return Ok(status.success()),
+                None if start.elapsed() > patience => return Err(format!("it still runs after {patience:?}")),
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
     }
 
     /// The folder with the server's data.
@@ -74,9 +92,32 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
+}
+
+/// Starts the program and waits until it is ready; gives its URL.
+fn spawn(program: &Path, folder: &Path, flags: &[String]) -> Result<(Child, String), String> {
+    let mut child = Command::new(program)
+        .args(["server", "--listen", "127.0.0.1:0"])
+        .arg("--data-dir")
+        .arg(folder)
+        .arg("--token-auth-file")
+        .arg(folder.join("tokens.csv"))
+        .args(flags)
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("{}: {e}", program.display()))?;
+    let stdout = child.stdout.take().ok_or("the server's output is not there")?;
+    let mut lines = BufReader::new(stdout).lines();
+    let mut next = || lines.next().and_then(Result::ok).ok_or("the server ended before it was ready");
+    let url = next()?.split(" on ").nth(1).and_then(|s| s.split(' ').next()).unwrap_or_default().to_owned();
+    next()?;
+    Ok((child, url))
+}
+
+fn address(url: &str) -> Result<SocketAddr, String> {
+    url.trim_start_matches("https://").parse().map_err(|_| format!("no address in {url}"))
 }
 
 /// A TLS configuration that trusts one authority.
