@@ -2,7 +2,9 @@
 
 use crate::Server;
 use crate::answer::{Response, bytes_of_type};
+use crate::catalogue::{Catalogue, Resource};
 use crate::request::{RequestInfo, Verb};
+use http::Method;
 use http::request::Parts;
 use prometheus::core::Collector;
 use prometheus::{Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, TextEncoder};
@@ -59,15 +61,17 @@ impl Metrics {
     }
 
     /// Counts an answer.
-    pub(crate) fn answered(&self, info: &RequestInfo, code: u16, took: Duration) {
+    pub(crate) fn answered(&self, catalogue: &Catalogue, info: &RequestInfo, code: u16, took: Duration) {
+        // What clients make up must not make series without end.
         let verb = match (info.is_resource, info.verb) {
-            (false, _) => info.method.as_str().to_owned(),
+            (false, _) => known_method(&info.method).to_owned(),
             (true, Verb::Create) => "POST".to_owned(),
             (true, Verb::Update) => "PUT".to_owned(),
             (true, verb) => verb.name().to_uppercase(),
         };
-        // What nobody serves must not make a series for each path that somebody tries.
-        let known = info.is_resource && code != 404;
+        let resource = catalogue.resource(&info.group, &info.version, &info.resource);
+        let has_part = |r: &Resource| info.subresource.is_empty() || r.subresource(&info.subresource).is_some();
+        let known = resource.is_some_and(|r| has_part(r));
         let scope = match (info.name.as_str(), info.namespace.as_str()) {
             _ if !known => "",
             ("", "") => "cluster",
@@ -103,6 +107,20 @@ impl Drop for InFlight {
         if let Some(gauge) = &self.0 {
             gauge.dec();
         }
+    }
+}
+
+/// The name of a method, if it is one that anything here knows.
+fn known_method(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
     }
 }
 

@@ -140,7 +140,7 @@ impl Server {
             Err(failure) => handlers::refuse(failure, &parts, &query),
         };
         warnings.write_to(&mut response);
-        self.metrics.answered(&info, response.status().as_u16(), began.elapsed());
+        self.metrics.answered(&self.catalogue(), &info, response.status().as_u16(), began.elapsed());
         response
     }
 

@@ -23,6 +23,8 @@ use std::time::Duration;
 use store::{Entry, Event, Range, Revision, WatchError};
 use tokio::time::{Instant, Sleep};
 
+/// No watch lasts longer than this many seconds, ten years; clocks cannot count as far as clients can.
+const LONGEST: u64 = 10 * 366 * 24 * 60 * 60;
 /// The shortest time after which a watch without a timeout ends; the longest is twice that (upstream's
 /// `minRequestTimeout`).
 const SHORTEST: Duration = Duration::from_secs(1800);
@@ -77,7 +79,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
         initial = page.entries;
         initial.reverse();
     }
-    let timeout = options.timeout.filter(|t| *t > 0).map_or_else(default_timeout, Duration::from_secs);
+    let timeout = options.timeout.map_or_else(default_timeout, |t| Duration::from_secs(t.min(LONGEST)));
     let now = Instant::now();
     let watch = store.watch(&range, after).await;
     let mut stop = request.server.stop_signal();

@@ -19,6 +19,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -31,6 +32,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a client that was turned away may still send.
+const LINGER: Duration = Duration::from_millis(500);
 /// How long connections may finish what they are at when the server ends.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -143,7 +146,11 @@ enum Stream {
 /// Does the TLS handshake; gives the client's certificate with the stream.
 async fn accept(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<(Stream, Option<Bytes>)> {
     let Some(acceptor) = acceptor else { return Some((Stream::Plain(stream), None)) };
-    match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
+    let handshake = async {
+        let stream = refuse_plain(stream).await?;
+        acceptor.accept(stream).await
+    };
+    match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
         Ok(Ok(stream)) => {
             let chain = stream.get_ref().1.peer_certificates();
             let certificate = chain.and_then(|c| c.first()).map(|c| Bytes::copy_from_slice(c));
@@ -155,6 +162,27 @@ async fn accept(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<(Str
         }
         Err(_) => None,
     }
+}
+
+/// Tells a client that speaks HTTP without TLS what is wrong, in upstream's words, and gives back the stream of any other.
+async fn refuse_plain(mut stream: TcpStream) -> std::io::Result<TcpStream> {
+    let mut start = [0; 5];
+    let count = stream.peek(&mut start).await?;
+    if !matches!(start.get(..count), Some(b"GET /" | b"HEAD " | b"POST " | b"PUT /" | b"OPTIO")) {
+        return Ok(stream);
+    }
+    let text = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+    stream.write_all(text.as_bytes()).await?;
+    stream.shutdown().await?;
+    linger(&mut stream).await;
+    Err(std::io::Error::other("the client does not speak TLS"))
+}
+
+/// Reads what is still on its way for a moment: a socket closed with bytes unread takes the last answer with it.
+async fn linger(stream: &mut TcpStream) {
+    let mut rest = [0; 4096];
+    let read = async { while let Ok(1..) = stream.read(&mut rest).await {} };
+    let _ = tokio::time::timeout(LINGER, read).await;
 }
 
 type Answer<B> = Response<Either<B, Full<Bytes>>>;

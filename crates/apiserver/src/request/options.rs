@@ -129,7 +129,7 @@ pub struct ListOptions {
     pub limit: usize,
     /// Where the last page ended; empty for the first one.
     pub continues: String,
-    /// After how many seconds a watch ends.
+    /// After how many seconds a watch ends; at once if there are none left, as upstream's deadline has passed then.
     pub timeout: Option<u64>,
     /// Whether a watch may send bookmarks.
     pub bookmarks: bool,
@@ -142,7 +142,7 @@ impl ListOptions {
         let labels = Labels::parse(text("labelSelector")).map_err(|e| Failure::from(Status::bad_request(e)))?;
         let fields = Fields::parse(text("fieldSelector")).map_err(|e| Failure::from(Status::bad_request(e)))?;
         let limit = number(query, "limit")?.unwrap_or(0);
-        let timeout = number(query, "timeoutSeconds")?.and_then(|t| u64::try_from(t).ok());
+        let timeout = number(query, "timeoutSeconds")?.filter(|t| *t != 0).map(|t| u64::try_from(t).unwrap_or(0));
         let options = ListOptions {
             labels,
             fields,
