@@ -8,6 +8,9 @@ use std::collections::{BTreeMap, HashSet};
 
 /// How many values the aliases of a document may add. Beyond that it is a bomb.
 const MAX_ALIASED: usize = 100_000;
+/// How many values the anchors of a document may hold, each with all that is in it: anchors within anchors are kept again
+/// and again.
+const MAX_ANCHORED: usize = 2_000_000;
 
 /// Reads the first document of a text. Of repeated keys the last one wins.
 pub fn parse(text: &[u8]) -> Result<Value, String> {
@@ -125,6 +128,7 @@ struct Reader<'t> {
     repeated: Vec<String>,
     anchors: BTreeMap<usize, Value>,
     aliased: usize,
+    anchored: usize,
     first_line: usize,
     /// The line of each value by path, when somebody asked for it.
     lines: Option<BTreeMap<Vec<String>, usize>>,
@@ -161,6 +165,7 @@ impl<'t> Reader<'t> {
             repeated: Vec::new(),
             anchors: BTreeMap::new(),
             aliased: 0,
+            anchored: 0,
             first_line: 0,
             lines: None,
             path: Vec::new(),
@@ -207,7 +212,7 @@ impl<'t> Reader<'t> {
                     }
                     let value = scalar(&text, style, tag.as_deref())?;
                     self.mark(&open, line);
-                    self.remember(anchor, &value);
+                    self.remember(anchor, &value)?;
                     value
                 }
                 Event::SequenceStart(anchor, _) => {
@@ -225,7 +230,7 @@ impl<'t> Reader<'t> {
                         return Err("yaml: unknown problem parsing YAML content".into());
                     };
                     self.path.pop();
-                    self.close(closed)
+                    self.close(closed)?
                 }
                 Event::Alias(anchor) => self.alias(anchor)?,
                 Event::DocumentEnd => return Ok(Some(Value::Null)),
@@ -261,10 +266,15 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn remember(&mut self, anchor: usize, value: &Value) {
+    fn remember(&mut self, anchor: usize, value: &Value) -> Result<(), String> {
         if anchor != 0 {
+            self.anchored += count(value);
+            if self.anchored > MAX_ANCHORED {
+                return Err("yaml: document contains excessive aliasing".to_owned());
+            }
             self.anchors.insert(anchor, value.clone());
         }
+        Ok(())
     }
 
     fn alias(&mut self, anchor: usize) -> Result<Value, String> {
@@ -276,7 +286,7 @@ impl<'t> Reader<'t> {
         Ok(value)
     }
 
-    fn close(&mut self, closed: Open) -> Value {
+    fn close(&mut self, closed: Open) -> Result<Value, String> {
         let (value, anchor) = match closed {
             Open::List { items, anchor } => (Value::Array(items), anchor),
             Open::Object { members, merged, anchor, .. } => {
@@ -291,8 +301,8 @@ impl<'t> Reader<'t> {
                 (Value::Object(object), anchor)
             }
         };
-        self.remember(anchor, &value);
-        value
+        self.remember(anchor, &value)?;
+        Ok(value)
     }
 }
 

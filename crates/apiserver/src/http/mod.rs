@@ -7,9 +7,9 @@ mod tls;
 pub use tls::{TlsError, TlsFiles, server_config};
 
 use crate::auth::{Authenticator, UserInfo};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -22,6 +22,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
 /// The largest request body, in bytes (upstream's limit).
@@ -33,7 +34,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a client that was turned away may still send.
-const LINGER: Duration = Duration::from_millis(500);
+const LINGER: Duration = Duration::from_secs(2);
 /// How long connections may finish what they are at when the server ends.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -216,17 +217,33 @@ async fn answer<H: Handler>(
 }
 
 /// The whole body, within its limits of size and time.
-async fn whole(body: Incoming) -> Result<Bytes, Status> {
+async fn whole(mut body: Incoming) -> Result<Bytes, Status> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    let limited = Limited::new(body, MAX_BODY);
-    match tokio::time::timeout(BODY_TIMEOUT, limited.collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Status::too_large(format!("limit is {MAX_BODY}"))),
-        Ok(Err(error)) => Err(Status::bad_request(format!("the request body cannot be read: {error}"))),
-        Err(_) => Err(Status::timeout("the request body did not arrive in time")),
+    let end = Instant::now() + BODY_TIMEOUT;
+    let mut fits = body.size_hint().lower() <= MAX_BODY as u64;
+    let mut collected = BytesMut::new();
+    while fits {
+        match tokio::time::timeout_at(end, body.frame()).await {
+            Ok(None) => return Ok(collected.freeze()),
+            Ok(Some(Ok(frame))) => {
+                // Trailers say nothing that anybody here asks for.
+                let Ok(data) = frame.into_data() else { continue };
+                fits = collected.len() + data.len() <= MAX_BODY;
+                if fits {
+                    collected.extend_from_slice(&data);
+                }
+            }
+            Ok(Some(Err(error))) => {
+                return Err(Status::bad_request(format!("the request body cannot be read: {error}")));
+            }
+            Err(_) => return Err(Status::timeout("the request body did not arrive in time")),
+        }
     }
+    // Clients that are still sending do not read; were the connection closed on them, they would lose the answer.
+    tokio::spawn(tokio::time::timeout(LINGER, async move { while let Some(Ok(_)) = body.frame().await {} }));
+    Err(Status::too_large(format!("limit is {MAX_BODY}")))
 }
 
 fn refuse<B>(status: Status) -> Answer<B> {

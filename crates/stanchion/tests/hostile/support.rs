@@ -68,7 +68,7 @@ fn is_proper(response: &Response) -> bool {
     let body = String::from_utf8_lossy(&response.body);
     match response.code {
         200..500 | 504 => true,
-        500 => body.is_empty() || body.contains("\"Status\"") && !body.contains("could not finish this request"),
+        500 => !body.contains("could not finish this request"),
         _ => false,
     }
 }
