@@ -170,7 +170,8 @@ impl Warnings {
     /// Adds one, unless it is there or empty.
     pub fn add(&mut self, text: impl Into<String>) {
         let text = text.into();
-        if !text.is_empty() && !self.0.contains(&text) {
+        // More than these cannot be told, as short as they may be.
+        if !text.is_empty() && self.0.len() < MAX_WARNINGS && !self.0.contains(&text) {
             self.0.push(text);
         }
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::SendRequest;
+use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 /// How long an answer may take, a watch's end included.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How many headers an answer may have; warnings are a header each.
+const MOST_HEADERS: usize = 5_000;
 
 /// Where a server is and how it is spoken to.
 #[derive(Clone)]
@@ -139,8 +141,11 @@ impl Client {
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
         let stream = self.target.connect().await?;
-        let (sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
+        let (sender, connection) = Builder::new()
+            .max_headers(MOST_HEADERS)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|e| e.to_string())?;
         tokio::spawn(connection);
         Ok(sender)
     }

@@ -167,7 +167,8 @@ async fn bodies_that_are_too_large_are_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_three_megabytes_hold_is_answered_soon() {
     let server = server().await;
-    let size = (3 << 20) - 1_000;
+    // A debug build takes ten times as long as a server that is used; the bodies are smaller by as much.
+    let size = (3 << 20) / if cfg!(debug_assertions) { 12 } else { 1 } - 1_000;
     let fill = |part: &str| part.repeat(size / part.len());
     let foo = |spec: &str| {
         format!(
@@ -250,7 +251,7 @@ async fn what_three_megabytes_hold_is_answered_soon() {
         if std::env::var_os("STANCHION_HOSTILE_VERBOSE").is_some() {
             println!("{took:?} {} for {start} … {end}", response.code);
         }
-        assert!(took < Duration::from_secs(10), "{took:?} for {start} … {end}");
+        assert!(took < Duration::from_secs(5), "{took:?} for {start} … {end}");
     }
     well(&server).await;
 }
