@@ -162,8 +162,9 @@ fn allocate(service: &mut Value, wanted: &Wanted, mut used: Used) -> Outcome<()>
             };
             if !why.is_empty() {
                 let why = format!("failed to allocate IP {address}: {why}");
-                let all = service.at(&["spec", "clusterIPs"]);
-                let error = FieldError::invalid(&spec.child("clusterIPs"), all, why);
+                let all = service.at(&["spec", "clusterIPs"]).and_then(Value::as_array).unwrap_or_default();
+                let all: Vec<String> = all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+                let error = FieldError::invalid(&spec.child("clusterIPs"), &all[..], why);
                 return Err(invalid(service, error));
             }
         }
@@ -293,7 +294,7 @@ mod tests {
         let why = allocated(taken, used).unwrap_err();
         assert!(
             why.ends_with(
-                "Invalid value: [\"10.0.0.9\"]: failed to allocate IP 10.0.0.9: provided IP is already allocated"
+                "Invalid value: []string{\"10.0.0.9\"}: failed to allocate IP 10.0.0.9: provided IP is already allocated"
             ),
             "{why}"
         );
