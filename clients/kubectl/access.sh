@@ -22,8 +22,8 @@ refused "logs of a pod that is not there" 'pods "p" not found' k logs p
 refused "exec into a pod that is not there" 'pods "p" not found' k exec p -- true
 says "a pod" 'pod/p created' k run p --image=nginx
 says "stays pending" 'p +0/1 +Pending' k get pods
-refused "logs are refused clearly" 'Error from server' k logs p
-refused "exec is refused clearly" 'rror' k exec p -- true
+prints "there are no logs of it" "" k logs p
+refused "exec is refused clearly" 'pod p does not have a host assigned' k exec p -- true
 refused "port-forward is refused clearly" 'rror' k port-forward p 8080:80
 says "events" 'No resources found' k get events
 says "a deployment" 'deployment.apps/d created' k create deployment d --image=nginx --replicas=2
