@@ -39,10 +39,10 @@ pub async fn server() -> Server {
     let schema = r#"{"type":"object","properties":{"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true,
         "properties":{"size":{"type":"integer","x-kubernetes-validations":[{"rule":"self < 100"}]}}},
         "status":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}"#;
-    let foo = r#"{"apiVersion":"hostile.example.com/v1","kind":"Foo","metadata":{"name":"a","labels":{"l":"x"}},"spec":{"a":{}}}"#;
+    let object = r#"{"apiVersion":"hostile.example.com/v1","kind":"Foo","metadata":{"name":"a","labels":{"l":"x"}},"spec":{"a":{}}}"#;
     let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"l":"x"}},"data":{"k":"v"}}"#;
     for (path, body) in
-        [(DEFINITIONS, definition("hostile.example.com", schema).as_str()), (FOOS, foo), (CONFIG_MAPS, map)]
+        [(DEFINITIONS, definition("hostile.example.com", schema).as_str()), (FOOS, object), (CONFIG_MAPS, map)]
     {
         let response = client.send(&Request::new("POST", path).body(JSON, body)).await.unwrap();
         assert_eq!(response.code, 201, "{path}: {}", text(&response));
