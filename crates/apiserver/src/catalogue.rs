@@ -3,6 +3,8 @@
 //! A [`Catalogue`] never changes; the server holds the present one and puts another in its place when definitions
 //! change. A request keeps the one it started with.
 
+pub use crate::definition::Definition;
+
 use crate::discovery::Pages;
 use crate::strategy::Strategy;
 use std::collections::{BTreeMap, HashMap};
@@ -83,23 +85,6 @@ pub struct Storage {
     pub version: String,
     /// Its group, which for events is not the resource's.
     pub group: String,
-}
-
-/// What a definition says that is not of one version only.
-#[derive(Debug)]
-pub struct Definition {
-    /// The definition's name: `PLURAL.GROUP`.
-    pub name: String,
-    /// The definition's uid.
-    pub uid: String,
-    /// Whether the definition is going away, so that nothing may be created any more.
-    pub terminating: bool,
-    /// Whether a webhook converts between its versions.
-    pub converts: bool,
-    /// Names all that the outcome of a conversion depends on, the object apart.
-    pub conversion: u64,
-    /// The definition as it is stored.
-    pub object: Arc<object::Value>,
 }
 
 /// A subresource.

@@ -28,6 +28,7 @@ mod builtin;
 pub mod catalogue;
 mod controllers;
 pub mod conversion;
+mod definition;
 pub mod discovery;
 mod handlers;
 pub mod health;

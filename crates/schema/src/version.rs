@@ -10,7 +10,7 @@ use object::{Map, Value};
 
 /// A version of a CustomResourceDefinition. Share it: it is immutable, and compiles patterns and rules when they are
 /// first needed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Version {
     /// The group.
     pub group: String,

@@ -7,12 +7,13 @@ use super::{naming, serving, set_condition};
 use crate::Server;
 use crate::answer::Failure;
 use crate::catalogue::Resource;
+use crate::definition;
 use crate::handlers::time;
 use crate::registry;
 use crate::strategy::Part;
 use jiff::Timestamp;
 use object::Value;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{ListOptions, Range, ReadError};
 
@@ -21,15 +22,15 @@ const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// What the keys of definitions start with.
 pub(crate) const PREFIX: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
 
-/// The definitions that are known.
+/// The definitions that are known, by group and name.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    definitions: BTreeMap<String, Serving>,
+    groups: BTreeMap<String, BTreeMap<String, Serving>>,
 }
 
 #[derive(Debug)]
 struct Serving {
-    definition: Arc<Value>,
+    about: Arc<Value>,
     resources: Vec<Arc<Resource>>,
 }
 
@@ -78,55 +79,51 @@ pub(crate) async fn changed(server: &Arc<Server>, key: &str) {
 }
 
 async fn settle(server: &Arc<Server>, known: &mut Known, key: &str) -> Result<(), Failure> {
-    let name = key.strip_prefix(PREFIX).unwrap_or(key).to_owned();
-    let group = read(server, known, &name).await?;
-    let Some(group) = group else { return Ok(()) };
-    // One definition's names may free or take those of another.
-    let mut waiting: Vec<String> = vec![name];
-    let others = known.definitions.iter().filter(|(_, s)| of_group(&s.definition, &group));
-    waiting.extend(others.map(|(name, _)| name.clone()));
-    let mut seen = HashSet::new();
-    waiting.retain(|name| seen.insert(name.clone()));
-    for name in waiting {
-        name_one(server, known, &group, &name).await?;
+    let name = key.strip_prefix(PREFIX).unwrap_or(key);
+    // A definition is called PLURAL.GROUP.
+    let group = name.split_once('.').map_or("", |(_, group)| group);
+    let held = known.groups.entry(group.to_owned()).or_default();
+    read(server, held, name).await?;
+    // One definition's names may free those that another waits for.
+    let waits = |s: &Serving| !naming::holds(conditions(&s.about), "NamesAccepted");
+    let mut open: Vec<String> = vec![name.to_owned()];
+    open.extend(held.iter().filter(|(n, s)| *n != name && waits(s)).map(|(name, _)| name.clone()));
+    for name in open {
+        name_one(server, held, &name).await?;
     }
-    let resources = known.definitions.values().filter(|s| of_group(&s.definition, &group));
-    let resources: Vec<Arc<Resource>> = resources.flat_map(|s| s.resources.iter().cloned()).collect();
-    server.serve_group(serving::group(&group, resources.into_iter()));
-    let going = known.definitions.iter().filter(|(_, s)| of_group(&s.definition, &group));
-    for (name, _) in going.filter(|(_, s)| !s.definition.meta_str("deletionTimestamp").is_empty()) {
+    let resources = held.values().flat_map(|s| s.resources.iter().cloned());
+    server.serve_group(serving::group(group, resources));
+    for (name, _) in held.iter().filter(|(_, s)| !s.about.meta_str("deletionTimestamp").is_empty()) {
         empty(server, name);
+    }
+    if held.is_empty() {
+        known.groups.remove(group);
     }
     Ok(())
 }
 
-fn of_group(definition: &Value, group: &str) -> bool {
-    definition.str_at(&["spec", "group"]) == Some(group)
+fn conditions(definition: &Value) -> &[Value] {
+    definition.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default()
 }
 
-/// Reads one definition anew. Gives its group, nothing if nobody knows of it.
-async fn read(server: &Arc<Server>, known: &mut Known, name: &str) -> Result<Option<String>, Failure> {
-    let group = |definition: &Value| definition.str_at(&["spec", "group"]).unwrap_or_default().to_owned();
+/// Reads one definition anew. Its resources are made anew only if something of them changed.
+async fn read(server: &Arc<Server>, group: &mut BTreeMap<String, Serving>, name: &str) -> Result<(), Failure> {
     let entry = server.store.get(&format!("{PREFIX}{name}"), None).await.map_err(registry::read_failure)?;
     let Some(entry) = entry else {
-        return Ok(known.definitions.remove(name).map(|s| group(&s.definition)));
+        group.remove(name);
+        return Ok(());
     };
-    let definition = registry::stored(&entry)?.value(entry.mod_revision);
-    let group = group(&definition);
-    keep(server, known, name, definition);
-    Ok(Some(group))
-}
-
-/// Keeps a definition; its resources are made anew only if something of them changed.
-fn keep(server: &Server, known: &mut Known, name: &str, definition: Value) {
-    if let Some(held) = known.definitions.get(name)
-        && same_resources(&held.definition, &definition)
-    {
-        return;
+    let stored = registry::stored(&entry)?;
+    let definition = stored.value(entry.mod_revision);
+    let about = Arc::new(definition::about(&definition));
+    match group.get_mut(name) {
+        Some(held) if same_resources(&held.about, &about) => held.about = about,
+        _ => {
+            let resources = serving::resources(&definition, &about, stored, &server.options.converter);
+            group.insert(name.to_owned(), Serving { about, resources });
+        }
     }
-    let definition = Arc::new(definition);
-    let resources = serving::resources(&definition, &server.options.converter);
-    known.definitions.insert(name.to_owned(), Serving { definition, resources });
+    Ok(())
 }
 
 fn same_resources(a: &Value, b: &Value) -> bool {
@@ -134,23 +131,21 @@ fn same_resources(a: &Value, b: &Value) -> bool {
     a.meta_str("uid") == b.meta_str("uid")
         && going(a) == going(b)
         && a.get("status") == b.get("status")
-        && a.get("spec") == b.get("spec")
+        && definition::generation(a) == definition::generation(b)
 }
 
 /// Works out the names of a definition and stores them.
-async fn name_one(server: &Arc<Server>, known: &mut Known, group: &str, name: &str) -> Result<(), Failure> {
-    let Some(own) = known.definitions.get(name) else { return Ok(()) };
-    let definition = own.definition.clone();
+async fn name_one(server: &Arc<Server>, group: &mut BTreeMap<String, Serving>, name: &str) -> Result<(), Failure> {
+    let Some(own) = group.get(name) else { return Ok(()) };
     let now = time((server.options.clock)());
-    let all: Vec<Arc<Value>> = known.definitions.values().map(|s| s.definition.clone()).collect();
-    let all: Vec<&Value> = all.iter().map(|d| &**d).filter(|d| of_group(d, group)).collect();
-    if naming::status(&definition, &all, &now).is_none() {
+    let all: Vec<&Value> = group.values().map(|s| &*s.about).collect();
+    if naming::status(&own.about, &all, &now).is_none() {
         return Ok(());
     }
     let catalogue = server.catalogue();
     let resource = catalogue.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
     let seconds = (server.options.clock)().as_second();
-    let written = server
+    server
         .rewrite(&format!("{PREFIX}{name}"), |definition| {
             let status = naming::status(definition, &all, &now)?;
             let mut new = definition.clone();
@@ -162,11 +157,7 @@ async fn name_one(server: &Arc<Server>, known: &mut Known, group: &str, name: &s
             Some(new)
         })
         .await?;
-    if let Some((mut definition, version)) = written {
-        definition.metadata_mut().insert("resourceVersion", version.to_string());
-        keep(server, known, name, definition);
-    }
-    Ok(())
+    read(server, group, name).await
 }
 
 /// Removes the instances of a definition that is going away, then the definition; in the background.

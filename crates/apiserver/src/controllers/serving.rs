@@ -4,8 +4,9 @@ use super::naming;
 use crate::catalogue::{Definition, Group, Resource, Storage, Subresource, Version, version_order};
 use crate::conversion::Converter;
 use crate::ownership::Kind;
+use crate::registry::Stored;
 use crate::strategy::{Custom, storage_version};
-use object::{Value, json};
+use object::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,24 +23,22 @@ const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "
 const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
-/// The resources of the served versions of a definition; none while it is not established.
-pub(super) fn resources(definition: &Arc<Value>, converter: &Arc<dyn Converter>) -> Vec<Arc<Resource>> {
+/// The resources of the served versions of a definition; none while it is not established. `about` is what is kept of
+/// it, `stored` its stored form; `converter` is asked where it wants a webhook to convert.
+pub(super) fn resources(
+    definition: &Value,
+    about: &Arc<Value>,
+    stored: Stored,
+    converter: &Arc<dyn Converter>,
+) -> Vec<Arc<Resource>> {
     let conditions = definition.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default();
     if !naming::holds(conditions, "Established") {
         return Vec::new();
     }
     let text = |path: &[&str]| definition.str_at(path).unwrap_or_default();
     let group = text(&["spec", "group"]);
-    let terminating = !definition.meta_str("deletionTimestamp").is_empty();
-    let converts = text(&["spec", "conversion", "strategy"]) == "Webhook";
-    let about = Arc::new(Definition {
-        name: definition.name().to_owned(),
-        uid: definition.meta_str("uid").to_owned(),
-        terminating,
-        converts,
-        conversion: if converts { conversion(definition) } else { 0 },
-        object: definition.clone(),
-    });
+    let about = Arc::new(Definition::new(definition, about.clone(), stored));
+    let terminating = about.terminating;
     let names = definition.at(&["status", "acceptedNames"]);
     let name = |key: &str| names.and_then(|n| n.str_at(&[key])).unwrap_or_default().to_owned();
     let list = |key: &str| -> Vec<String> {
@@ -53,17 +52,11 @@ pub(super) fn resources(definition: &Arc<Value>, converter: &Arc<dyn Converter>)
         group: group.to_owned(),
     });
     let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
-    // Patterns and rules are compiled when they are first needed: this is cheap.
-    let compiled: Vec<Arc<schema::Version>> = versions
-        .iter()
-        .filter_map(|v| schema::Version::new(definition, v.str_at(&["name"])?).ok().flatten())
-        .map(Arc::new)
-        .collect();
     let served = versions.iter().filter(|v| v.get("served").and_then(Value::as_bool) == Some(true));
     served
         .filter_map(|v| {
             let version = v.str_at(&["name"])?;
-            let ownership = Kind::custom(definition.clone(), version, converter.clone());
+            let ownership = Kind::custom(about.clone(), version, converter.clone());
             Some(Arc::new(Resource {
                 serial: serial(),
                 group: group.to_owned(),
@@ -79,23 +72,11 @@ pub(super) fn resources(definition: &Arc<Value>, converter: &Arc<dyn Converter>)
                 subresources: subresources(v, group, version, &name("kind")),
                 deprecation: deprecation(definition, v),
                 storage: storage.clone(),
-                strategy: Arc::new(Custom::new(definition, version, &compiled, ownership)?),
+                strategy: Arc::new(Custom::new(about.clone(), version, ownership)),
                 definition: Some(about.clone()),
             }))
         })
         .collect()
-}
-
-/// A number for a definition's webhook and the schemas of its versions.
-fn conversion(definition: &Value) -> u64 {
-    let mut text = definition.meta_str("uid").to_owned();
-    let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
-    let parts = versions.iter().flat_map(|v| [v.get("name"), v.get("schema")]);
-    for part in parts.chain([definition.at(&["spec", "conversion"])]).flatten() {
-        json::write(&mut text, part);
-    }
-    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-    u64::from_le_bytes(digest.as_ref().first_chunk().copied().unwrap_or_default())
 }
 
 fn subresources(version: &Value, group: &str, name: &str, kind: &str) -> Vec<Subresource> {

@@ -73,7 +73,7 @@ impl Request<'_> {
         };
         let missing = conversions.missing();
         for (object, wanted) in &missing {
-            let converted = self.server.options.converter.convert(&definition.object, object.clone(), wanted).await;
+            let converted = self.server.options.converter.convert(&definition.about, object.clone(), wanted).await;
             conversions.learn(object.clone(), wanted.clone(), converted);
         }
         !missing.is_empty()

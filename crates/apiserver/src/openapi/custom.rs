@@ -20,7 +20,8 @@ pub(super) fn schemas(
     name: &str,
     dialect: Dialect,
 ) -> [(String, Value); 2] {
-    let versions = definition.object.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
+    let object = definition.object();
+    let versions = object.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
     let version = versions.iter().find(|v| v.str_at(&["name"]) == Some(&resource.version));
     let mut schema = version
         .and_then(|v| v.at(&["schema", "openAPIV3Schema"]))

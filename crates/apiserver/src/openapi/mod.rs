@@ -68,8 +68,7 @@ fn hash(group: &Group, version: &Version) -> String {
     for resource in &version.resources {
         if let Some(definition) = &resource.definition {
             context.update(definition.uid.as_bytes());
-            let generation = definition.object.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or(0);
-            context.update(&generation.to_be_bytes());
+            context.update(&definition.generation.to_be_bytes());
         }
     }
     hexadecimal(context)

@@ -8,6 +8,7 @@ mod conversions;
 
 pub use conversions::Conversions;
 
+use crate::catalogue::Definition;
 use crate::conversion::Converter;
 use crate::strategy::Part;
 use fields::managed::{self, ConvertError, FieldManager, NoConversion, ScalePaths, VersionConverter};
@@ -33,7 +34,7 @@ pub struct Kind {
 
 enum Source {
     Builtin(&'static kinds::Resource, &'static kinds::Version),
-    Custom { definition: Arc<Value>, version: String, converter: Arc<dyn Converter> },
+    Custom { definition: Arc<Definition>, version: String, converter: Arc<dyn Converter> },
 }
 
 impl std::fmt::Debug for Source {
@@ -52,7 +53,7 @@ impl Kind {
     }
 
     /// Of a version of a definition. `converter` is asked where the definition wants a webhook to convert.
-    pub fn custom(definition: Arc<Value>, version: &str, converter: Arc<dyn Converter>) -> Self {
+    pub fn custom(definition: Arc<Definition>, version: &str, converter: Arc<dyn Converter>) -> Self {
         Self::new(Source::Custom { definition, version: version.to_owned(), converter })
     }
 
@@ -68,12 +69,10 @@ impl Kind {
     /// Where a webhook converts the versions: what one write needs of it.
     pub fn conversions(&self) -> Option<Arc<Conversions>> {
         let Source::Custom { definition, .. } = &self.source else { return None };
-        if definition.str_at(&["spec", "conversion", "strategy"]) != Some("Webhook") {
+        if !definition.converts {
             return None;
         }
-        let group = definition.str_at(&["spec", "group"]).unwrap_or_default();
-        let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
-        let names = versions.iter().filter_map(|v| Some(format!("{group}/{}", v.str_at(&["name"])?)));
+        let names = definition.versions().iter().map(|v| format!("{}/{}", v.group, v.version));
         Some(Arc::new(Conversions::new(names.collect())))
     }
 
@@ -140,6 +139,7 @@ impl Kind {
                 ScalePaths { api_version: name(version), replicas }
             }
             Source::Custom { definition, version, .. } => {
+                let definition = definition.object();
                 let group = definition.str_at(&["spec", "group"]).unwrap_or_default();
                 let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
                 let replicas = versions.iter().filter_map(|v| {
@@ -241,7 +241,8 @@ impl VersionConverter for WebhookConversion {
     }
 }
 
-fn custom_manager(definition: &Arc<Value>, version: &str, converter: &Arc<dyn Converter>, part: Part) -> FieldManager {
+fn custom_manager(about: &Definition, version: &str, converter: &Arc<dyn Converter>, part: Part) -> FieldManager {
+    let definition = about.object();
     let text = |path: &[&str]| definition.str_at(path).unwrap_or_default().to_owned();
     let group = text(&["spec", "group"]);
     let kind =
@@ -254,13 +255,13 @@ fn custom_manager(definition: &Arc<Value>, version: &str, converter: &Arc<dyn Co
         (name(v), Arc::new(openapi::crd_schema(schema, preserve)))
     });
     let none = NoConversion { versions: versions.iter().map(name).collect() };
-    let converter: Arc<dyn VersionConverter> = match definition.str_at(&["spec", "conversion", "strategy"]) {
-        Some("Webhook") => Arc::new(WebhookConversion {
+    let converter: Arc<dyn VersionConverter> = match about.converts {
+        true => Arc::new(WebhookConversion {
             versions: none.versions,
-            definition: definition.clone(),
+            definition: about.about.clone(),
             converter: converter.clone(),
         }),
-        _ => Arc::new(none),
+        false => Arc::new(none),
     };
     let field = match part {
         Part::Main => "status",

@@ -159,7 +159,7 @@ impl Server {
     /// Asks the definition's webhook to convert an object.
     pub(crate) async fn convert(&self, resource: &Resource, object: Value, wanted: &str) -> Outcome<Value> {
         let Some(definition) = &resource.definition else { return Ok(object) };
-        let converted = self.options.converter.convert(&definition.object, object, wanted).await;
+        let converted = self.options.converter.convert(&definition.about, object, wanted).await;
         converted.map_err(|why| Status::unknown(why).into())
     }
 }

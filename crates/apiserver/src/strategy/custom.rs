@@ -1,19 +1,27 @@
 //! Custom resources, over the schemas of their definitions.
 
 use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
+use crate::catalogue::Definition;
 use crate::ownership::Kind;
 use crate::table::JsonPath;
 use jiff::Timestamp;
 use object::{Map, Value, go};
 use schema::Version;
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A custom resource in one version of its definition.
 pub struct Custom {
+    definition: Arc<Definition>,
+    name: String,
+    ownership: Kind,
+    made: OnceLock<Made>,
+}
+
+/// What is made of a definition when the resource is first used.
+struct Made {
     version: Arc<Version>,
     storage: Arc<Version>,
-    versions: Vec<Arc<Version>>,
     fingerprint: u64,
     stored_fingerprint: u64,
     api_version: String,
@@ -21,37 +29,44 @@ pub struct Custom {
     columns: Vec<(Column, Option<JsonPath>)>,
     selectable: Vec<(String, Vec<String>)>,
     scale: Option<ScalePaths>,
-    ownership: Kind,
 }
 
 impl Custom {
-    /// The strategy of the version `name` of a definition. `versions` are its compiled versions, `ownership` what
-    /// field ownership knows of it in this version.
-    pub fn new(definition: &Value, name: &str, versions: &[Arc<Version>], ownership: Kind) -> Option<Self> {
-        let version = versions.iter().find(|v| v.version == name)?.clone();
-        let described = describe(definition, name)?;
-        let stored_name = storage_version(definition);
-        let storage = versions.iter().find(|v| v.version == stored_name)?.clone();
+    /// The strategy of the version `name` of a definition; `ownership` is what field ownership knows of it.
+    pub fn new(definition: Arc<Definition>, name: &str, ownership: Kind) -> Self {
+        Custom { definition, name: name.to_owned(), ownership, made: OnceLock::new() }
+    }
+
+    fn made(&self) -> &Made {
+        self.made.get_or_init(|| Made::new(&self.definition, &self.name))
+    }
+}
+
+impl Made {
+    fn new(about: &Definition, name: &str) -> Self {
+        let definition = about.object();
+        let compiled = |name: &str| about.versions().iter().find(|v| v.version == name).cloned().unwrap_or_default();
+        static NONE: Value = Value::Null;
+        let described = describe(&definition, name).unwrap_or(&NONE);
+        let stored_name = storage_version(&definition);
         let group = definition.str_at(&["spec", "group"]).unwrap_or_default();
-        Some(Custom {
+        Made {
             fingerprint: fingerprint(described),
-            stored_fingerprint: describe(definition, stored_name).map_or(0, fingerprint),
+            stored_fingerprint: describe(&definition, stored_name).map_or(0, fingerprint),
             api_version: format!("{group}/{name}"),
             stored_api_version: format!("{group}/{stored_name}"),
             columns: columns(described),
             selectable: selectable(described),
             scale: scale(described),
-            version,
-            storage,
-            versions: versions.to_vec(),
-            ownership,
-        })
+            version: compiled(name),
+            storage: compiled(stored_name),
+        }
     }
 }
 
 impl Strategy for Custom {
     fn receive(&self, object: &mut Value, track: bool) -> Result<Vec<String>, String> {
-        self.version.receive(object, track).map_err(|e| e.to_string())
+        self.made().version.receive(object, track).map_err(|e| e.to_string())
     }
 
     fn complete(&self, object: &mut Value) -> Result<(), String> {
@@ -62,19 +77,19 @@ impl Strategy for Custom {
                 *value = Value::from("");
             }
         }
-        schema::default(&self.version.schema, object);
+        schema::default(&self.made().version.schema, object);
         Ok(())
     }
 
     fn adopt(&self, object: &mut Value) -> Result<(), String> {
-        self.version.complete(object).map_err(|e| e.to_string())
+        self.made().version.complete(object).map_err(|e| e.to_string())
     }
 
     fn present(&self, _object: &mut Value) {}
 
     fn load(&self, object: &mut Value) {
         self.restore(object);
-        if object.str_at(&["apiVersion"]) != Some(&self.api_version) {
+        if object.str_at(&["apiVersion"]) != Some(&self.made().api_version) {
             self.coerce(object);
         }
     }
@@ -82,35 +97,35 @@ impl Strategy for Custom {
     fn restore(&self, object: &mut Value) {
         let version = object.str_at(&["apiVersion"]).unwrap_or_default().rsplit('/').next().unwrap_or_default();
         // What is stored in a version that is gone is taken for one of this version.
-        let version = self.versions.iter().find(|v| v.version == version).unwrap_or(&self.version);
+        let version = self.definition.versions().iter().find(|v| v.version == version).unwrap_or(&self.made().version);
         version.restore(object);
     }
 
     fn coerce(&self, object: &mut Value) {
-        object.set_at(&["apiVersion"], Value::from(self.api_version.as_str()));
-        self.version.coerce(object);
+        object.set_at(&["apiVersion"], Value::from(self.made().api_version.as_str()));
+        self.made().version.coerce(object);
     }
 
     fn save(&self, object: &mut Value) -> u64 {
-        object.set_at(&["apiVersion"], Value::from(self.stored_api_version.as_str()));
-        if self.api_version == self.stored_api_version {
+        object.set_at(&["apiVersion"], Value::from(self.made().stored_api_version.as_str()));
+        if self.made().api_version == self.made().stored_api_version {
             // Every reader of this version would see the object so.
-            self.storage.restore(object);
-            return self.stored_fingerprint;
+            self.made().storage.restore(object);
+            return self.made().stored_fingerprint;
         }
-        self.storage.coerce(object);
+        self.made().storage.coerce(object);
         // Another version has other defaults, and what is stored has none that its writer did not see.
         let mut restored = object.clone();
-        self.storage.restore(&mut restored);
-        if restored == *object { self.stored_fingerprint } else { 0 }
+        self.made().storage.restore(&mut restored);
+        if restored == *object { self.made().stored_fingerprint } else { 0 }
     }
 
     fn fingerprint(&self) -> u64 {
-        self.fingerprint
+        self.made().fingerprint
     }
 
     fn prepare_create(&self, object: &mut Value, _writer: Writer<'_>) {
-        if self.version.status {
+        if self.made().version.status {
             object.remove_at(&["status"]);
         }
         object.metadata_mut().insert("generation", 1);
@@ -127,23 +142,23 @@ impl Strategy for Custom {
             set_or_remove(object, &["metadata", "resourceVersion"], version);
             return;
         }
-        if self.version.status {
+        if self.made().version.status {
             set_or_remove(object, &["status"], old.get("status").cloned());
         }
         let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or(0);
-        let changed = differs(object, old, self.version.status);
+        let changed = differs(object, old, self.made().version.status);
         object.metadata_mut().insert("generation", generation + i64::from(changed));
     }
 
     fn validate(&self, object: &Value) -> Checked {
-        let outcome = self.version.validate(object);
+        let outcome = self.made().version.validate(object);
         Checked { errors: outcome.errors, warnings: outcome.warnings, hints: finalizer_warnings(object) }
     }
 
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
         let outcome = match part {
-            Part::Status => self.version.validate_status_update(object, old),
-            _ => self.version.validate_update(object, old),
+            Part::Status => self.made().version.validate_status_update(object, old),
+            _ => self.made().version.validate_update(object, old),
         };
         let mut hints = Vec::new();
         if part != Part::Status && object.meta_list("finalizers") != old.meta_list("finalizers") {
@@ -153,14 +168,14 @@ impl Strategy for Custom {
     }
 
     fn knows_field(&self, field: &str) -> Result<(), String> {
-        if self.selectable.iter().any(|(name, _)| name == field) {
+        if self.made().selectable.iter().any(|(name, _)| name == field) {
             return Ok(());
         }
         Err(format!("field label not supported: {field}"))
     }
 
     fn field<'o>(&self, object: &'o Value, field: &str) -> Cow<'o, str> {
-        let path = self.selectable.iter().find(|(name, _)| name == field).map(|(_, path)| path);
+        let path = self.made().selectable.iter().find(|(name, _)| name == field).map(|(_, path)| path);
         match path.and_then(|path| at(object, path)) {
             Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
             Some(value @ (Value::Bool(_) | Value::Int(_))) => Cow::Owned(go::plain(value)),
@@ -169,7 +184,7 @@ impl Strategy for Custom {
     }
 
     fn columns(&self) -> Vec<Column> {
-        self.columns.iter().map(|(column, _)| column.clone()).collect()
+        self.made().columns.iter().map(|(column, _)| column.clone()).collect()
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
@@ -177,7 +192,7 @@ impl Strategy for Custom {
             None => Value::from(object.name()),
             Some(path) => crate::table::custom_cell(&column.ty, path, object, now),
         };
-        self.columns.iter().map(cell).collect()
+        self.made().columns.iter().map(cell).collect()
     }
 
     fn ownership(&self) -> &Kind {
@@ -185,7 +200,7 @@ impl Strategy for Custom {
     }
 
     fn scale(&self) -> Option<ScalePaths> {
-        self.scale.clone()
+        self.made().scale.clone()
     }
 }
 

@@ -275,9 +275,8 @@ fn equivalents(catalogue: &Catalogue, resource: &Resource) -> Vec<Arc<Resource>>
     };
     let mut found: Vec<Arc<Resource>> = catalogue.resources().filter(same).cloned().collect();
     if let Some(definition) = &resource.definition {
-        let versions = definition.object.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
-        let order: HashMap<&str, usize> =
-            versions.iter().enumerate().filter_map(|(i, v)| Some((v.str_at(&["name"])?, i))).collect();
+        let versions = definition.versions().iter().enumerate();
+        let order: HashMap<&str, usize> = versions.map(|(i, v)| (v.version.as_str(), i)).collect();
         found.sort_by_key(|r| order.get(r.version.as_str()).copied());
     }
     found
