@@ -176,7 +176,7 @@ fn check_registered(request: &Request<'_>, object: &Value) -> Outcome<()> {
         }
         None => {
             let scheme = if extensions {
-                "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:52"
+                "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
             } else {
                 "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
             };
