@@ -31,7 +31,15 @@ fn outcomes(theme: &str, only: Option<&str>) -> Vec<Outcome> {
     let flags: Vec<&str> = flags.split_whitespace().collect();
     let server = Server::start(Path::new(env!("CARGO_BIN_EXE_stanchion")), &flags).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(replay(&server.target, cases, JOBS))
+    let mut outcomes = runtime.block_on(replay(&server.target, cases.clone(), JOBS));
+    // The cases were recorded one at a time; a few see each other's objects, or a clock that ticks between two answers,
+    // when they run side by side. What differs is replayed alone before it counts.
+    let differing: Vec<usize> = (0..outcomes.len()).filter(|i| !outcomes[*i].differences.is_empty()).collect();
+    let again = differing.iter().map(|i| cases[*i].clone()).collect();
+    for (i, outcome) in differing.into_iter().zip(runtime.block_on(replay(&server.target, again, 1))) {
+        outcomes[i] = outcome;
+    }
+    outcomes
 }
 
 fn check(theme: &str) {
