@@ -200,7 +200,14 @@ async fn answer<H: Handler>(
     };
     let body = match whole(body).await {
         Ok(body) => body,
-        Err(status) => return Ok(refuse(status)),
+        Err(status) => {
+            let mut response = refuse(status);
+            // What is left of the body is still in the connection: it must not be used for another request.
+            if parts.version < http::Version::HTTP_2 {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            return Ok(response);
+        }
     };
     let compressible = compress::wanted(&parts.method, &parts.headers);
     let request = Request::from_parts(parts, body);
