@@ -36,7 +36,7 @@ mod patch_schema;
 mod pod;
 pub mod protobuf;
 pub mod quantity;
-mod read;
+pub mod read;
 mod resource;
 pub mod scale;
 pub mod table;

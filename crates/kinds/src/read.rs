@@ -5,7 +5,8 @@ use object::{Map, Value};
 static NULL: Value = Value::Null;
 static EMPTY: Map = Map::new();
 
-pub(crate) trait Read {
+/// Fields of an object by their names; whatever has another type counts as absent.
+pub trait Read {
     /// The field, null where it is absent.
     fn sub(&self, key: &str) -> &Value;
     /// Whether the field is there and not null.
@@ -65,7 +66,7 @@ impl Read for Value {
 }
 
 /// Sets a field where it is absent or null.
-pub(crate) fn default_to(object: &mut Value, key: &str, value: impl Into<Value>) {
+pub fn default_to(object: &mut Value, key: &str, value: impl Into<Value>) {
     if !object.has(key)
         && let Some(members) = object.as_object_mut()
     {
@@ -74,7 +75,7 @@ pub(crate) fn default_to(object: &mut Value, key: &str, value: impl Into<Value>)
 }
 
 /// Sets a string where it is absent or empty.
-pub(crate) fn default_text(object: &mut Value, key: &str, value: &str) {
+pub fn default_text(object: &mut Value, key: &str, value: &str) {
     if object.text(key).is_empty()
         && let Some(members) = object.as_object_mut()
     {
@@ -83,12 +84,12 @@ pub(crate) fn default_text(object: &mut Value, key: &str, value: &str) {
 }
 
 /// The items of a list for change.
-pub(crate) fn list_mut<'v>(object: &'v mut Value, key: &str) -> &'v mut [Value] {
+pub fn list_mut<'v>(object: &'v mut Value, key: &str) -> &'v mut [Value] {
     object.get_mut(key).and_then(Value::as_array_mut).map(Vec::as_mut_slice).unwrap_or_default()
 }
 
 /// The object at a path of fields for change, where every one of them is an object.
-pub(crate) fn object_mut<'v>(object: &'v mut Value, path: &[&str]) -> Option<&'v mut Value> {
+pub fn object_mut<'v>(object: &'v mut Value, path: &[&str]) -> Option<&'v mut Value> {
     let at = path.iter().try_fold(object, |v, key| v.get_mut(key))?;
     at.as_object().is_some().then_some(at)
 }
