@@ -53,7 +53,7 @@ fn resource(resource: &'static kinds::Resource, version: &'static kinds::Version
         plural: resource.plural.to_owned(),
         singular: resource.singular(),
         kind: resource.kind.to_owned(),
-        list_kind: if resource.storage.is_some() { resource.list_kind() } else { String::new() },
+        list_kind: if resource.verbs.contains(&"list") { resource.list_kind() } else { String::new() },
         namespaced: resource.namespaced,
         short_names: texts(resource.short_names),
         categories: texts(resource.categories),

@@ -225,3 +225,23 @@ async fn nonsense_is_refused_and_harms_nobody() {
     }
     assert_eq!(f.send("POST", MAPS, r#"{"metadata":{"name":"a"}}"#).await.0, 201);
 }
+
+#[tokio::test]
+async fn the_statuses_of_components_are_made_when_asked_for() {
+    let f = Fixture::new().await;
+    let (code, list) = f.send("GET", "/api/v1/componentstatuses", "").await;
+    assert_eq!((code, list.str_at(&["kind"])), (200, Some("ComponentStatusList")));
+    let items = list.get("items").and_then(Value::as_array).unwrap();
+    // Nothing of what the store holds is among them.
+    assert_eq!(items.len(), 1);
+    assert_eq!(items[0].str_at(&["metadata", "name"]), Some("etcd-0"));
+    let (code, one) = f.send("GET", "/api/v1/componentstatuses/etcd-0", "").await;
+    assert_eq!((code, one.str_at(&["kind"])), (200, Some("ComponentStatus")));
+    // No key of the store can be named.
+    for name in ["cluster-admin", "x", "..%2Fsecrets"] {
+        let (code, _) = f.send("GET", &format!("/api/v1/componentstatuses/{name}"), "").await;
+        assert_ne!(code, 200, "{name}");
+    }
+    let (code, none) = f.send("GET", "/api/v1/componentstatuses?fieldSelector=metadata.name%3Dx", "").await;
+    assert_eq!((code, none.get("items").and_then(Value::as_array).map(<[_]>::len)), (200, Some(0)));
+}

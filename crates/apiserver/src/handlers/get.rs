@@ -1,6 +1,7 @@
 //! Reading one object.
 
 use super::Request;
+use super::components;
 use super::present::{self, Shown};
 use crate::answer::{Outcome, Response};
 use crate::registry;
@@ -20,6 +21,9 @@ pub(crate) async fn get(request: &mut Request<'_>, _part: Part) -> Outcome<Respo
 
 /// The object that the path names.
 pub(crate) async fn read(request: &Request<'_>) -> Outcome<Shown> {
+    if components::has(request) {
+        return Ok(Shown { stored: components::get(request)?, version: 0 });
+    }
     let key = request.key();
     match request.server.store.get(&key, None).await.map_err(registry::read_failure)? {
         Some(entry) => Ok(Shown { stored: registry::stored(&entry)?, version: entry.mod_revision }),

@@ -1,6 +1,7 @@
 //! Lists.
 
 use super::Request;
+use super::components;
 use super::present::{self, ListMeta, Shown};
 use crate::Server;
 use crate::answer::{self, Body, Failure, Outcome, Response};
@@ -54,6 +55,9 @@ pub(crate) async fn list(request: &mut Request<'_>) -> Outcome<Response> {
 pub(crate) async fn collect(request: &Request<'_>, options: &ListOptions) -> Outcome<Collected> {
     let resource = &*request.resource;
     let selection = Selection::new(resource, options)?;
+    if components::has(request) {
+        return Ok(components::list(request, &selection));
+    }
     let prefix = registry::prefix(resource, &request.info.namespace);
     let (at, after) = start(request.server, options, &prefix).await?;
     let mut limit = options.limit;

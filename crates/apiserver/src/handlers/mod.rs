@@ -1,5 +1,6 @@
 //! What each verb does, the same way for every kind.
 
+mod components;
 mod create;
 mod delete;
 mod get;

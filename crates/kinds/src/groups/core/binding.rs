@@ -2,7 +2,8 @@
 
 use crate::check::Errors;
 use crate::read::Read;
-use crate::resource::{Resource, Strategy, Version};
+use crate::resource::{Column, Resource, Strategy, Version};
+use jiff::Timestamp;
 use object::Value;
 use object::field::{FieldError, Path};
 
@@ -29,6 +30,13 @@ pub(super) const COMPONENT_STATUSES: Resource = Resource {
     namespaced: false,
     verbs: &["get", "list"],
     storage: None,
+    columns: &[
+        Column::NAME,
+        Column::new("Status", "string"),
+        Column::new("Message", "string"),
+        Column::new("Error", "string"),
+    ],
+    cells: component_cells,
     ..Resource::new(
         "",
         "ComponentStatus",
@@ -37,3 +45,15 @@ pub(super) const COMPONENT_STATUSES: Resource = Resource {
             .deprecated("v1 ComponentStatus is deprecated in v1.19+")],
     )
 };
+
+/// What the condition `Healthy` says.
+fn component_cells(object: &Value, _: Timestamp) -> Vec<Value> {
+    let healthy = object.list("conditions").iter().find(|c| c.text("type") == "Healthy");
+    let text = |key: &str| healthy.map_or("", |c| c.text(key));
+    let status = match text("status") {
+        "True" => "Healthy",
+        "False" => "Unhealthy",
+        _ => "Unknown",
+    };
+    vec![object.name().into(), status.into(), text("message").into(), text("error").into()]
+}
