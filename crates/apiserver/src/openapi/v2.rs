@@ -8,11 +8,18 @@ use object::{Map, Value, map};
 /// The document.
 pub(super) fn document(catalogue: &Catalogue) -> Value {
     let mut all = Map::new();
-    let mut schemas: Map = definitions().iter().map(|d| (d.name, d.to_openapi(Dialect::V2))).collect();
+    let texts = descriptions::read();
+    let described = definitions().iter().map(|d| {
+        let mut schema = d.to_openapi(Dialect::V2);
+        texts.describe(d.name, &mut schema);
+        (d.name, schema)
+    });
+    let mut schemas: Map = described.collect();
     for resource in catalogue.resources() {
         let name = v3::schema_name(resource);
         if let Some(definition) = &resource.definition {
-            for (name, schema) in custom::schemas(definition, resource, &name, Dialect::V2) {
+            for (name, mut schema) in custom::schemas(definition, resource, &name, Dialect::V2) {
+                texts.describe_custom(&mut schema);
                 schemas.insert(name, schema);
             }
         }

@@ -2,6 +2,7 @@
 
 use super::{custom, paths};
 use crate::catalogue::{Group, Resource, Version};
+use descriptions::Descriptions;
 use kinds::definitions::{Dialect, definitions};
 use object::{Map, Value, map};
 use std::collections::BTreeSet;
@@ -12,10 +13,12 @@ const REFERENCE: &str = "#/components/schemas/";
 pub(super) fn document(group: &Group, version: &Version) -> Value {
     let mut all = Map::new();
     let mut schemas = Map::new();
+    let texts = descriptions::read();
     for resource in &version.resources {
         let name = schema_name(resource);
         if let Some(definition) = &resource.definition {
-            for (name, schema) in custom::schemas(definition, resource, &name, Dialect::V3) {
+            for (name, mut schema) in custom::schemas(definition, resource, &name, Dialect::V3) {
+                texts.describe_custom(&mut schema);
                 schemas.insert(name, schema);
             }
         }
@@ -25,7 +28,7 @@ pub(super) fn document(group: &Group, version: &Version) -> Value {
     }
     let (path, item) = listing(group, version);
     all.insert(path, item);
-    finish(all, schemas)
+    finish(all, schemas, &texts)
 }
 
 /// The name of the schema of a resource's objects.
@@ -45,7 +48,7 @@ pub(super) fn page(place: &str) -> Value {
         _ => ("getCodeVersion", "io.k8s.apimachinery.pkg.version.Info", "version"),
     };
     let types: &[&str] = if place == "version" { &["application/json"] } else { TYPES };
-    finish([(format!("/{place}/"), get(id, kind, tag, types))].into_iter().collect(), Map::new())
+    finish([(format!("/{place}/"), get(id, kind, tag, types))].into_iter().collect(), Map::new(), &descriptions::read())
 }
 
 /// `/apis/GROUP`
@@ -54,7 +57,7 @@ pub(super) fn group_page(group: &str) -> Value {
     let id = format!("get{}APIGroup", paths::word(trimmed, true));
     let kind = "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup";
     let item = get(&id, kind, &paths::word(trimmed, false), TYPES);
-    finish([(format!("/apis/{group}/"), item)].into_iter().collect(), Map::new())
+    finish([(format!("/apis/{group}/"), item)].into_iter().collect(), Map::new(), &descriptions::read())
 }
 
 const TYPES: &[&str] = &["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
@@ -82,7 +85,7 @@ fn get(id: &str, kind: &str, tag: &str, types: &[&str]) -> Value {
 }
 
 /// Puts a document together: the paths, and all schemas that they lead to.
-fn finish(paths: Map, mut schemas: Map) -> Value {
+fn finish(paths: Map, mut schemas: Map, texts: &Descriptions) -> Value {
     let mut wanted = Vec::new();
     let paths = Value::Object(paths);
     collect(&paths, &mut wanted);
@@ -91,7 +94,9 @@ fn finish(paths: Map, mut schemas: Map) -> Value {
         if !schemas.contains_key(&name)
             && let Some(definition) = definitions().get(&name)
         {
-            schemas.insert(name, definition.to_openapi(Dialect::V3));
+            let mut schema = definition.to_openapi(Dialect::V3);
+            texts.describe(&name, &mut schema);
+            schemas.insert(name, schema);
         }
     }
     let scheme = map! { "in" => "header", "name" => "authorization", "type" => "apiKey" };
