@@ -107,7 +107,7 @@ fn look_up(reference: &str, answers: &[Value]) -> Option<Value> {
 }
 
 /// A value as the recording tool put it into a text.
-fn python_text(value: &Value) -> String {
+pub(crate) fn python_text(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
         Value::Bool(true) => "True".to_owned(),

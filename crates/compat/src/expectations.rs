@@ -34,6 +34,11 @@ impl KnownFailures {
         )
     }
 
+    /// Whether a case is on the list.
+    pub fn names(&self, id: &str) -> bool {
+        self.0.contains_key(id)
+    }
+
     /// Holds outcomes against the list.
     pub fn judge(&self, outcomes: &[Outcome]) -> Verdict {
         let mut verdict = Verdict::default();

@@ -10,4 +10,5 @@ pub mod expectations;
 pub mod hooks;
 pub mod normalise;
 pub mod run;
+pub mod scenario;
 pub mod server;

@@ -235,7 +235,7 @@ async fn clean_up(client: &mut Client, mut made: Vec<String>) -> Result<(), Stri
 }
 
 /// Lists where two values differ, each place with what was wanted and what came.
-fn difference(path: &str, want: &Value, got: &Value, out: &mut Vec<String>) {
+pub(crate) fn difference(path: &str, want: &Value, got: &Value, out: &mut Vec<String>) {
     match (want, got) {
         (Value::Object(a), Value::Object(b)) => {
             for (key, value) in a.iter() {
