@@ -2,6 +2,7 @@
 
 mod check;
 mod cluster;
+mod envtest;
 mod ownership;
 mod server;
 
@@ -30,15 +31,23 @@ enum Command {
     Check(check::Args),
     /// Show who owns each field of an object, or what an apply would do
     Ownership(ownership::Args),
+    /// Stand in for kube-apiserver and etcd in test environments such as controller-runtime's envtest
+    Envtest(envtest::Args),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let outcome = match cli.command {
+    if let Some(outcome) = envtest::by_name(std::env::args_os()) {
+        return finish(outcome.map(|()| ExitCode::SUCCESS));
+    }
+    finish(match Cli::parse().command {
         Command::Server(args) => server::run(args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(args),
         Command::Ownership(args) => ownership::run(args).map(|()| ExitCode::SUCCESS),
-    };
+        Command::Envtest(args) => envtest::run(args).map(|()| ExitCode::SUCCESS),
+    })
+}
+
+fn finish(outcome: Result<ExitCode, Box<dyn std::error::Error + Send + Sync>>) -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {

@@ -319,7 +319,7 @@ fn announce(url: &str, kubeconfig: &Path, took: Duration, in_memory: bool) {
 }
 
 /// A word that a shell reads back as it is.
-fn shell_word(text: &str) -> String {
+pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
