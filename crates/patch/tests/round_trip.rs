@@ -82,6 +82,28 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
+/// What the patch from `original` to `modified` makes. Upstream's `diffListsOfScalars` sorts the original's list in place
+/// before it asks whether the order changed, so a set of which only the order changes, to the sorted one, stays as it is.
+fn made(original: &Map, modified: &Map) -> Map {
+    let member = |key: &str, new: &Value| match (key, original.get(key), new) {
+        ("s", Some(Value::Array(old)), Value::Array(new)) => {
+            let mut sorted = old.clone();
+            sorted.sort_by_cached_key(object::go::plain);
+            Value::Array(if sorted == *new { old.clone() } else { new.clone() })
+        }
+        ("m", Some(Value::Array(old)), Value::Array(new)) => {
+            let item = |new: &Value| match old.iter().find(|old| old.get("k") == new.get("k")) {
+                Some(Value::Object(old)) => new.as_object().map(|new| made(old, new).into()),
+                _ => None,
+            };
+            Value::Array(new.iter().map(|new| item(new).unwrap_or_else(|| new.clone())).collect())
+        }
+        (_, Some(Value::Object(old)), Value::Object(new)) => made(old, new).into(),
+        _ => new.clone(),
+    };
+    modified.iter().map(|(key, new)| (key.to_owned(), member(key, new))).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -92,10 +114,11 @@ proptest! {
     }
 
     #[test]
-    fn a_strategic_patch_makes_the_difference_it_was_made_of(original in stored(), modified in stored()) {
+    fn a_strategic_patch_makes_the_difference_it_was_made_of_but_for_sets_that_become_sorted(original in stored(), modified in stored()) {
         let patch = strategic::two_way(&original, &modified, &Anything).map_err(|e| TestCaseError::fail(e.message))?;
+        let expected = made(&original, &modified);
         let patched = strategic::apply(original, patch, &Anything).map_err(|e| TestCaseError::fail(e.message))?;
-        prop_assert_eq!(patched, modified);
+        prop_assert_eq!(patched, expected);
     }
 
     #[test]
