@@ -6,15 +6,23 @@ use object::{Value, json};
 use schema::{Version, crd};
 use std::time::{Duration, Instant};
 
-/// The rules: their names and texts.
-const RULES: [(&str, &str); 3] = [
+/// The rules: their names and texts. A server refuses `string`: the parts that `split` makes count as unbounded, so its
+/// estimated cost exceeds the budget; it compiles and runs all the same.
+const RULES: [(&str, &str); 4] = [
     ("small", "self.replicas <= self.maxReplicas && self.name.startsWith('a')"),
     ("loop", "self.items.all(x, self.items.exists(y, y == x) && x.size() < 50)"),
     (
         "string",
         "self.text.matches('^[a-z0-9-]{3,200}$') && self.text.split('-').map(s, s.upperAscii()).join('_').contains('ABC')",
     ),
+    (
+        "bounded",
+        "self.text.matches('^[a-z0-9-]{3,200}$') && self.text.replace('-', '_').upperAscii().contains('ABC') && self.items.all(x, x.startsWith('item-'))",
+    ),
 ];
+
+/// What a server's words about an estimated cost have in common; such a rule runs all the same.
+const OVER_BUDGET: &str = "estimated rule cost";
 
 /// How long each figure is measured.
 const PERIOD: Duration = Duration::from_millis(700);
@@ -22,13 +30,14 @@ const PERIOD: Duration = Duration::from_millis(700);
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let without = definition("")?;
     let base = time(|| crd::validate(&without).len());
-    println!("{:<8} {:>14} {:>14}", "rule", "compile", "validate");
+    println!("{:<8} {:>14} {:>14}  accepted", "rule", "compile", "validate");
     for (name, rule) in RULES {
         let definition = definition(rule)?;
         let errors = crd::validate(&definition);
-        if let Some(error) = errors.first() {
+        if let Some(error) = errors.iter().find(|error| !error.to_string().contains(OVER_BUDGET)) {
             return Err(format!("{name}: {error}").into());
         }
+        let accepted = if errors.is_empty() { "yes" } else { "over budget" };
         let compile = time(|| crd::validate(&definition).len()).saturating_sub(base);
         let version = Version::new(&definition, "v1")?.ok_or("the version is not there")?;
         let object = object()?;
@@ -37,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             return Err(format!("{name}: {error}").into());
         }
         let validate = time(|| version.validate(&object).errors.len());
-        println!("{name:<8} {:>11.1} µs {:>11.1} µs", micros(compile), micros(validate));
+        println!("{name:<8} {:>11.1} µs {:>11.1} µs  {accepted}", micros(compile), micros(validate));
     }
     Ok(())
 }

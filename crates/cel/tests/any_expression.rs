@@ -154,7 +154,11 @@ fn a_checked_search_in_an_empty_list_does_not_evaluate_what_it_looks_for() {
         for (program, expected) in programs.iter().zip([checked_result, parsed_result]) {
             let result = program.eval(&variables(), Limits::NONE).result;
             let shown = result.as_ref().map(|value| format!("{value:?}")).map_err(|error| error.message().to_string());
-            assert_eq!(shown, expected.map(|value| format!("{:?}", Value::Bool(value))).map_err(str::to_owned), "{text}");
+            assert_eq!(
+                shown,
+                expected.map(|value| format!("{:?}", Value::Bool(value))).map_err(str::to_owned),
+                "{text}"
+            );
         }
     }
 }
