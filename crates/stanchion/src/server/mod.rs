@@ -5,6 +5,7 @@ mod kubeconfig;
 mod logging;
 mod pki;
 
+use ::controllers::{Context, Settings, start};
 use apiserver::admission::webhooks::Webhooks;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
@@ -96,6 +97,10 @@ pub struct Args {
     )]
     controllers: Vec<String>,
 
+    /// Whether workloads such as Deployments and Jobs do something
+    #[arg(long, value_name = "MODE", value_enum, default_value = "off", env = "STANCHION_WORKLOADS")]
+    workloads: controllers::Workloads,
+
     /// Let requests without credentials in as system:anonymous
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
     anonymous_auth: bool,
@@ -163,7 +168,7 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         .map_err(|e| format!("cannot listen on {}: {e}", args.listen))?;
     let address = listener.address()?;
     let authorizer = authorizer(&args.authorization_mode, &store).await?;
-    let controllers = controllers::Controllers::new(&args.controllers)?;
+    let controllers = controllers::Controllers::new(&args.controllers, args.workloads)?;
     let webhooks = Arc::new(WebhookClient::new(store.clone()));
     let options = apiserver::Options {
         authorizer,
@@ -176,6 +181,8 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         ..apiserver::Options::default()
     };
     let server = apiserver::Server::new(store.clone(), options).await?;
+    let settings = Settings { root_ca: std::fs::read_to_string(pki.file("ca.crt"))?, ..Settings::default() };
+    let running = start(&Context::new(server.clone(), settings), |name| controllers.has(name));
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(listener.serve(server.clone(), stopped));
 
@@ -189,6 +196,7 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         _ = interrupt.recv() => {}
     }
     let _ = stop.send(true);
+    drop(running);
     server.shutdown();
     let end = async {
         let _ = serving.await;

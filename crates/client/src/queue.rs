@@ -1,0 +1,271 @@
+//! A work queue of keys.
+//!
+//! As client-go's: a key that waits is in it once; a key that is being worked on comes back only when that work is
+//! done; a key whose work failed waits twice as long each time.
+
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// The first wait of a key whose work failed (client-go's default).
+const FIRST_WAIT: Duration = Duration::from_millis(5);
+/// The longest wait (client-go's default).
+const LONGEST_WAIT: Duration = Duration::from_secs(1000);
+
+/// A work queue; clones are the same queue. Time is tokio's, which tests can stop.
+pub struct Queue<K = String> {
+    shared: Arc<Shared<K>>,
+}
+
+struct Shared<K> {
+    keys: Mutex<Keys<K>>,
+    changed: Notify,
+    first_wait: Duration,
+    longest_wait: Duration,
+}
+
+impl<K> Clone for Queue<K> {
+    fn clone(&self) -> Self {
+        Queue { shared: self.shared.clone() }
+    }
+}
+
+impl<K> std::fmt::Debug for Queue<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue").finish_non_exhaustive()
+    }
+}
+
+impl<K: Clone + Eq + Hash> Default for Queue<K> {
+    fn default() -> Self {
+        Queue::with_waits(FIRST_WAIT, LONGEST_WAIT)
+    }
+}
+
+impl<K: Clone + Eq + Hash> Queue<K> {
+    /// A queue whose keys wait this long after their first failure, and never longer than that.
+    pub fn with_waits(first_wait: Duration, longest_wait: Duration) -> Self {
+        let keys = Mutex::new(Keys::default());
+        Queue { shared: Arc::new(Shared { keys, changed: Notify::new(), first_wait, longest_wait }) }
+    }
+
+    /// There is work for a key.
+    pub fn add(&self, key: K) {
+        self.shared.keys.lock().add(key);
+        self.shared.changed.notify_one();
+    }
+
+    /// There will be work for a key. Of several times the earliest counts.
+    pub fn after(&self, key: K, wait: Duration) {
+        if wait.is_zero() {
+            return self.add(key);
+        }
+        self.shared.keys.lock().add_at(key, Instant::now() + wait);
+        self.shared.changed.notify_one();
+    }
+
+    /// The work for a key failed: again after a while, the longer the more often.
+    pub fn retry(&self, key: K) {
+        let failures = self.shared.keys.lock().fail(&key);
+        let factor = 1u32.checked_shl(failures).unwrap_or(u32::MAX);
+        self.after(key, self.shared.first_wait.saturating_mul(factor).min(self.shared.longest_wait));
+    }
+
+    /// How often the work for a key failed since it last succeeded.
+    pub fn failures(&self, key: &K) -> u32 {
+        self.shared.keys.lock().failures.get(key).copied().unwrap_or(0)
+    }
+
+    /// The work for a key succeeded: its failures are forgotten.
+    pub fn forget(&self, key: &K) {
+        self.shared.keys.lock().failures.remove(key);
+    }
+
+    /// The next key to work on; nothing once the queue is closed. The worker calls [`Queue::done`] afterwards.
+    pub async fn next(&self) -> Option<K> {
+        loop {
+            let changed = self.shared.changed.notified();
+            let next_due = {
+                let mut keys = self.shared.keys.lock();
+                if keys.closed {
+                    return None;
+                }
+                if let Some(key) = keys.take(Instant::now()) {
+                    // Others may wait for what is left.
+                    if !keys.ready.is_empty() {
+                        self.shared.changed.notify_one();
+                    }
+                    return Some(key);
+                }
+                keys.next_due()
+            };
+            match next_due {
+                None => changed.await,
+                Some(due) => {
+                    // Either way it is looked at again.
+                    let _ = tokio::time::timeout_at(due, changed).await;
+                }
+            }
+        }
+    }
+
+    /// The work on a key is over; if there is new work for it, it is in the queue again.
+    pub fn done(&self, key: &K) {
+        if self.shared.keys.lock().done(key) {
+            self.shared.changed.notify_one();
+        }
+    }
+
+    /// Ends all workers.
+    pub fn close(&self) {
+        self.shared.keys.lock().closed = true;
+        self.shared.changed.notify_waiters();
+        self.shared.changed.notify_one();
+    }
+
+    /// How many keys are ready.
+    pub fn len(&self) -> usize {
+        self.shared.keys.lock().ready.len()
+    }
+
+    /// Whether no key is ready.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The keys of a queue, without the waiting.
+struct Keys<K> {
+    /// In the order in which they are worked on.
+    ready: VecDeque<K>,
+    /// All that are to be worked on, even those that are being worked on now.
+    dirty: HashSet<K>,
+    busy: HashSet<K>,
+    /// When keys come in, with a number that keeps equal times apart.
+    waiting: BTreeMap<(Instant, u64), K>,
+    due: HashMap<K, (Instant, u64)>,
+    number: u64,
+    failures: HashMap<K, u32>,
+    closed: bool,
+}
+
+impl<K> Default for Keys<K> {
+    fn default() -> Self {
+        Keys {
+            ready: VecDeque::new(),
+            dirty: HashSet::new(),
+            busy: HashSet::new(),
+            waiting: BTreeMap::new(),
+            due: HashMap::new(),
+            number: 0,
+            failures: HashMap::new(),
+            closed: false,
+        }
+    }
+}
+
+impl<K: Clone + Eq + Hash> Keys<K> {
+    fn add(&mut self, key: K) {
+        if self.dirty.insert(key.clone()) && !self.busy.contains(&key) {
+            self.ready.push_back(key);
+        }
+    }
+
+    fn add_at(&mut self, key: K, at: Instant) {
+        if let Some(held) = self.due.get(&key).copied() {
+            if held.0 <= at {
+                return;
+            }
+            self.waiting.remove(&held);
+        }
+        self.number += 1;
+        self.waiting.insert((at, self.number), key.clone());
+        self.due.insert(key, (at, self.number));
+    }
+
+    fn take(&mut self, now: Instant) -> Option<K> {
+        while let Some(first) = self.waiting.first_entry().filter(|e| e.key().0 <= now) {
+            let key = first.remove();
+            self.due.remove(&key);
+            self.add(key);
+        }
+        let key = self.ready.pop_front()?;
+        self.dirty.remove(&key);
+        self.busy.insert(key.clone());
+        Some(key)
+    }
+
+    /// Whether the key is ready again.
+    fn done(&mut self, key: &K) -> bool {
+        self.busy.remove(key);
+        let again = self.dirty.contains(key);
+        if again {
+            self.ready.push_back(key.clone());
+        }
+        again
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.waiting.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Counts a failure; gives how many there were before.
+    fn fail(&mut self, key: &K) -> u32 {
+        let failures = self.failures.entry(key.clone()).or_default();
+        *failures += 1;
+        *failures - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_is_there_once_and_comes_back_after_its_work() {
+        let queue: Queue<&str> = Queue::default();
+        queue.add("a");
+        queue.add("a");
+        queue.add("b");
+        assert_eq!(queue.next().await, Some("a"));
+        queue.add("a");
+        assert_eq!(queue.next().await, Some("b"));
+        assert!(queue.is_empty());
+        queue.done(&"a");
+        assert_eq!(queue.next().await, Some("a"));
+        queue.close();
+        assert_eq!(queue.next().await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_several_times_the_earliest_counts() {
+        let queue: Queue<&str> = Queue::default();
+        let start = Instant::now();
+        queue.after("a", Duration::from_secs(5));
+        queue.after("a", Duration::from_secs(2));
+        queue.after("a", Duration::from_secs(9));
+        assert_eq!(queue.next().await, Some("a"));
+        assert_eq!(start.elapsed().as_secs(), 2);
+        queue.done(&"a");
+        assert!(tokio::time::timeout(Duration::from_secs(60), queue.next()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_wait_longer_each_time() {
+        let queue: Queue<&str> = Queue::default();
+        for expected in [5, 10, 20, 40] {
+            let start = Instant::now();
+            queue.retry("a");
+            assert_eq!(queue.next().await, Some("a"));
+            queue.done(&"a");
+            assert_eq!(start.elapsed().as_millis(), expected);
+        }
+        assert_eq!(queue.failures(&"a"), 4);
+        queue.forget(&"a");
+        assert_eq!(queue.failures(&"a"), 0);
+    }
+}

@@ -1,0 +1,89 @@
+//! What controllers are given.
+
+use crate::caches::Caches;
+use crate::in_process::InProcess;
+use apiserver::{Clock, Server};
+use client::cache::Selection;
+use client::events::Recorder;
+use client::{Api, Cache, Client, Resource};
+use std::sync::Arc;
+
+/// What the controllers need to know of the cluster.
+#[derive(Clone)]
+pub struct Settings {
+    /// The time.
+    pub clock: Clock,
+    /// The authority of the server's certificate, in PEM form; empty where there is none.
+    pub root_ca: String,
+}
+
+impl Default for Settings {
+    /// The system's time, and no authority.
+    fn default() -> Self {
+        Settings { clock: Arc::new(jiff::Timestamp::now), root_ca: String::new() }
+    }
+}
+
+/// What controllers are given. Cheap to clone.
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) server: Arc<Server>,
+    client: Client,
+    caches: Arc<Caches>,
+    settings: Arc<Settings>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// A context for controllers inside this server.
+    pub fn new(server: Arc<Server>, settings: Settings) -> Self {
+        let client = Client::new(Arc::new(InProcess::controller_manager(server.clone())));
+        let client = client.with_user_agent("kube-controller-manager");
+        Context { server, client, caches: Arc::default(), settings: Arc::new(settings) }
+    }
+
+    /// The client.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The requests about one resource.
+    pub fn api(&self, resource: &Resource) -> Api {
+        self.client.api(resource)
+    }
+
+    /// The cache of all objects of a resource; everybody gets the same. It may not be filled yet.
+    pub fn cache(&self, resource: &Resource) -> Arc<Cache> {
+        self.cache_of(resource, Selection::default())
+    }
+
+    /// The cache of a selection of a resource; everybody gets the same. It may not be filled yet.
+    pub fn cache_of(&self, resource: &Resource, selection: Selection) -> Arc<Cache> {
+        self.caches.get(&self.client, resource, selection)
+    }
+
+    /// A recorder of events from this component, for example `job-controller`.
+    pub fn recorder(&self, component: &str) -> Recorder {
+        Recorder::new(&self.client, component, self.settings.clock.clone())
+    }
+
+    /// The time.
+    pub fn now(&self) -> jiff::Timestamp {
+        (self.settings.clock)()
+    }
+
+    /// The time, to hand on.
+    pub fn clock(&self) -> &Clock {
+        &self.settings.clock
+    }
+
+    /// What is known of the cluster.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}

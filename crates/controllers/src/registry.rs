@@ -1,0 +1,50 @@
+//! The controllers that there are.
+
+use crate::context::Context;
+use crate::controller::Controller;
+use crate::runner::{Running, run};
+
+/// What a controller is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// What every cluster needs.
+    Base,
+    /// Workloads: Deployments, Jobs, Services and the like.
+    Workloads,
+    /// Plays scheduler and kubelet, which a server without nodes has not.
+    Simulated,
+}
+
+/// A controller that can be started.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// Upstream's name, as in `--controllers`.
+    pub name: &'static str,
+    /// What it is for.
+    pub area: Area,
+    /// Starts it; nothing for those that run inside the server itself.
+    pub(crate) start: Option<fn(&Context) -> Running>,
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).field("area", &self.area).finish_non_exhaustive()
+    }
+}
+
+/// A controller whose work is divided by keys.
+const fn keyed<C: Controller>(area: Area) -> Entry {
+    Entry { name: C::NAME, area, start: Some(run::<C>) }
+}
+
+/// A controller that is a part of the API server.
+const fn inside(name: &'static str) -> Entry {
+    Entry { name, area: Area::Base, start: None }
+}
+
+/// All controllers.
+pub const REGISTRY: &[Entry] = &[
+    inside("clusterrole-aggregation-controller"),
+    inside("namespace-controller"),
+    keyed::<crate::service_accounts::ServiceAccounts>(Area::Base),
+];
