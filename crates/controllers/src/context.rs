@@ -27,7 +27,7 @@ impl Default for Settings {
 /// What controllers are given. Cheap to clone.
 #[derive(Clone)]
 pub struct Context {
-    pub(crate) server: Arc<Server>,
+    server: Arc<Server>,
     client: Client,
     caches: Arc<Caches>,
     settings: Arc<Settings>,
@@ -45,6 +45,11 @@ impl Context {
         let client = Client::new(Arc::new(InProcess::controller_manager(server.clone())));
         let client = client.with_user_agent("kube-controller-manager");
         Context { server, client, caches: Arc::default(), settings: Arc::new(settings) }
+    }
+
+    /// The server, for controllers that follow its store or its catalogue.
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
     }
 
     /// The client.

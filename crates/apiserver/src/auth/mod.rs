@@ -52,7 +52,7 @@ impl UserInfo {
     }
 
     /// The user as one that gave credentials.
-    pub(crate) fn authenticated(mut self) -> Self {
+    pub fn authenticated(mut self) -> Self {
         if !self.in_group(AUTHENTICATED) {
             self.groups.push(AUTHENTICATED.to_owned());
         }
