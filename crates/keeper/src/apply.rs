@@ -1,0 +1,351 @@
+//! Applying one target.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use object::Value;
+
+use crate::cluster::{Delete, Deleted, Error, Patch, Write};
+use crate::identity::Identity;
+use crate::item::Item;
+use crate::keeper::{Desired, Done, Work, digest, manager};
+use crate::managed;
+use crate::parent::LIFECYCLE_MANAGER;
+use crate::plan::{self, Rivals, Target};
+use crate::policy::Creation;
+use crate::seen::Seen;
+use crate::tracking::{self, Operations, Others};
+
+/// How often a target is looked at anew when others change it at the same time.
+const ATTEMPTS: usize = 5;
+/// When what waits for others is looked at again.
+pub(crate) const SOON: Duration = Duration::from_secs(2);
+
+/// What one attempt came to.
+enum Attempt {
+    /// The target is done with.
+    Done(Box<Done>),
+    /// Somebody else wrote at the same time.
+    Again(Error),
+}
+
+impl Attempt {
+    fn done(done: Done) -> Self {
+        Attempt::Done(Box::new(done))
+    }
+}
+
+/// What is written, and on which grounds.
+struct Plan<'a> {
+    live: Option<&'a Value>,
+    created: bool,
+    /// The write must find the object as it was read.
+    exact: bool,
+}
+
+impl Work<'_> {
+    /// Applies one target; what became of it is in its item.
+    pub async fn apply(&self, mut item: Item, desired: Desired) -> Done {
+        let key = item.identity.object();
+        let manager = manager(self.parent, &item);
+        let content = digest(&desired.object, desired.policy);
+        item.origin = desired.origin.clone();
+        let shared = &self.keeper.shared;
+        if !self.dry_run {
+            let index = shared.index.lock();
+            let is_known = item.state.ready == Some(true) && desired.condition.is_none() && !self.verify;
+            if is_known && index.is_settled(&key, &manager, content) {
+                return Done::kept(item, 0);
+            }
+            let now = shared.now();
+            if let Some(until) = index.is_fought_over(&key, now) {
+                item.state.ready = Some(false);
+                item.state.message = "another actor changes this object back again and again".to_owned();
+                let wait = Duration::try_from(until.duration_since(now)).unwrap_or(SOON);
+                return Done { fought_over: true, retry_after: Some(wait), ..Done::kept(item, 0) };
+            }
+        }
+        let mut writes = 0;
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            match self.attempt(&item, &desired, &manager, content, &mut writes).await {
+                Attempt::Done(mut done) => {
+                    done.writes += writes;
+                    return *done;
+                }
+                Attempt::Again(error) => last = Some(error),
+            }
+        }
+        let why = last.map_or_else(String::new, |error| error.to_string());
+        self.failed(item, &format!("applying object failed: {why}"))
+    }
+
+    async fn attempt(
+        &self,
+        item: &Item,
+        desired: &Desired,
+        manager: &str,
+        content: u64,
+        writes: &mut usize,
+    ) -> Attempt {
+        let conditional = desired.condition.is_some();
+        let live = match self.cluster.get(&item.identity).await {
+            Ok(live) => live,
+            Err(error) if conditional => {
+                return Attempt::done(self.failed(item.clone(), &format!("reading condition target: {error}")));
+            }
+            Err(error) => return Attempt::done(self.failed(item.clone(), &format!("applying object failed: {error}"))),
+        };
+        let live = live.as_ref();
+        if let Some(done) = self.hindrance(item, desired, live) {
+            return Attempt::done(done);
+        }
+        let key = item.identity.object();
+        let rivals = self.keeper.shared.index.lock().rivals(&key, manager);
+        let target = Target { item, manager, parent: self.parent };
+        if let Some(condition) = &desired.condition {
+            match condition(live) {
+                Ok(true) => {}
+                Ok(false) => return Attempt::done(self.skip(target, desired, live, writes).await),
+                Err(_) => {
+                    let message = "ConditionEvaluationFailed: expression could not be evaluated";
+                    return Attempt::done(self.failed(item.clone(), message));
+                }
+            }
+        }
+        let created = match plan::adopt(live, target, desired.policy.creation, rivals) {
+            Ok(created) => created,
+            Err(message) => return Attempt::done(self.failed(item.clone(), &message)),
+        };
+        let plan = Plan { live, created, exact: conditional || (live.is_some() && !created) };
+        let written = match self.write(target, desired, &plan, rivals).await {
+            Ok(written) => written,
+            Err(error) if error.is_namespace_gone() => return Attempt::done(Done::dropped(0)),
+            // A conditional target is decided on anew in the next run, with everything that belongs to it.
+            Err(error) if error.is_conflict() && error.field_conflicts().is_empty() && !conditional => {
+                return Attempt::Again(error);
+            }
+            Err(error) if live.is_none() && !error.field_conflicts().is_empty() && !conditional => {
+                return Attempt::Again(error);
+            }
+            Err(error) => return Attempt::done(self.failed(item.clone(), &format!("applying object failed: {error}"))),
+        };
+        *writes += usize::from(live.is_none_or(|live| is_written(live, &written)));
+        if live.is_none() && !managed::is_sole(&written, manager) {
+            return self.lost_race(target, desired, &written, writes).await;
+        }
+        let done = self.applied(target, desired, &plan, written, content, writes).await;
+        Attempt::done(done)
+    }
+
+    /// What keeps the target from being applied, although nothing is wrong.
+    fn hindrance(&self, item: &Item, desired: &Desired, live: Option<&Value>) -> Option<Done> {
+        let live_version = live.map_or("", |live| live.meta_str("resourceVersion"));
+        if desired.rendered_from.as_ref().is_some_and(|version| version != live_version) {
+            return Some(self.failed(item.clone(), "the object changed since it was read for the template"));
+        }
+        live?.at(&["metadata", "deletionTimestamp"])?;
+        if (item.identity.kind.group.as_str(), item.identity.kind.kind.as_str()) == ("", "Namespace") {
+            return Some(Done::dropped(0));
+        }
+        let waiting = self.failed(item.clone(), "waiting for resource deletion");
+        Some(Done { retry_after: Some(SOON), ..waiting })
+    }
+
+    /// Server-side apply, with force where the policy or the nature of the conflict allows it.
+    async fn write(
+        &self,
+        target: Target<'_>,
+        desired: &Desired,
+        plan: &Plan<'_>,
+        rivals: Rivals,
+    ) -> Result<Value, Error> {
+        let Target { item, manager, parent } = target;
+        let key = item.identity.object();
+        let mut object = desired.object.clone();
+        if !item.identity.namespace.is_empty() {
+            object.set_at(&["metadata", "namespace"], item.identity.namespace.clone().into());
+        }
+        let others = Others { created: rivals.created || rivals.handed_over };
+        tracking::mark(&mut object, plan.live, parent, plan.created, desired.policy.protect, others);
+        if let Some(live) = plan.live.filter(|_| plan.exact) {
+            object.set_at(&["metadata", "uid"], live.meta_str("uid").into());
+            if desired.condition.is_some() {
+                object.set_at(&["metadata", "resourceVersion"], live.meta_str("resourceVersion").into());
+            }
+        }
+        // What is believed absent is never taken from somebody who made it meanwhile.
+        let force = desired.policy.force && plan.live.is_some();
+        let write = Write { manager, dry_run: self.dry_run };
+        self.noting(&item.identity, async {
+            let first = self.cluster.patch(&item.identity, Patch::Apply { object: object.clone(), force }, write).await;
+            let (Err(error), Some(live)) = (&first, plan.live) else { return first };
+            let is_leaving = |manager: &str| self.keeper.shared.index.lock().is_leaving(&key, manager);
+            if force || !plan::is_drift(live, plan.created, &error.field_conflicts(), is_leaving) {
+                return first;
+            }
+            self.cluster.patch(&item.identity, Patch::Apply { object, force: true }, write).await
+        })
+        .await
+    }
+
+    /// What was believed absent was made by somebody else at the same moment, and now has fields of both.
+    async fn lost_race(&self, target: Target<'_>, desired: &Desired, written: &Value, writes: &mut usize) -> Attempt {
+        if desired.policy.creation == Creation::Merge {
+            let item = target.item;
+            let error = Error::Unreachable(format!("{} was made by another at the same time", item.identity));
+            return Attempt::Again(error);
+        }
+        let item = target.item.clone();
+        if let Err(error) = self.take_fields(target, written).await {
+            return Attempt::done(self.failed(item, &format!("applying object failed: {error}")));
+        }
+        *writes += 1;
+        let message = format!("object ({}) exists and cannot be adopted", item.identity);
+        Attempt::done(self.failed(item, &message))
+    }
+
+    async fn applied(
+        &self,
+        target: Target<'_>,
+        desired: &Desired,
+        plan: &Plan<'_>,
+        written: Value,
+        content: u64,
+        writes: &mut usize,
+    ) -> Done {
+        let Target { manager, .. } = target;
+        let mut item = target.item.clone();
+        let shared = &self.keeper.shared;
+        let now = shared.now();
+        let time = managed::last_apply(&written, manager).map_or_else(|| seconds(now), Into::into);
+        item.state.created = plan.created;
+        item.state.last_apply = Some(time);
+        if self.dry_run {
+            return Done::kept(item, 0);
+        }
+        let key = item.identity.object();
+        {
+            let mut index = shared.index.lock();
+            let was_repair =
+                index.content(&key, manager) == content && plan.live.is_none_or(|live| is_written(live, &written));
+            if was_repair {
+                index.repaired(&key, now);
+            }
+            index.applied(&key, manager, content, plan.created);
+        }
+        let legacy = tracking::forget_legacy(&written);
+        if !legacy.is_empty() {
+            *writes += 1;
+            if let Err(error) = self.patch_tracking(&item.identity, legacy).await {
+                return self.failed(item, &format!("applying managed metadata failed: {error}"));
+            }
+        }
+        item.state.ready = Some(true);
+        item.state.message = String::new();
+        item.state.policy = Some(desired.policy);
+        Done::kept(item, 0)
+    }
+
+    /// A condition said no: content stays as it is, while the policy is carried out on what is the parent's.
+    async fn skip(&self, target: Target<'_>, desired: &Desired, live: Option<&Value>, writes: &mut usize) -> Done {
+        let mut item = target.item.clone();
+        let key = item.identity.object();
+        let family_protects = self.keeper.shared.index.lock().family_protects(&key, target.manager, self.parent.family);
+        if let Some(operations) = plan::skip(live, target, desired.policy, family_protects) {
+            if !operations.is_empty() {
+                *writes += 1;
+                if let Err(error) = self.patch_tracking(&item.identity, operations).await {
+                    return self.failed(item, &format!("reconciling skipped target policy: {error}"));
+                }
+            }
+            item.state.policy = Some(desired.policy);
+        }
+        item.state.ready = Some(true);
+        item.state.message = "ConditionNotMet: apply skipped".to_owned();
+        Done::kept(item, 0)
+    }
+
+    /// Changes nothing but tracking.
+    pub(crate) async fn patch_tracking(&self, id: &Identity, operations: Operations) -> Result<Value, Error> {
+        let write = Write { manager: LIFECYCLE_MANAGER, dry_run: self.dry_run };
+        self.noting(id, self.cluster.patch(id, Patch::Json(operations.into()), write)).await
+    }
+
+    /// Applies nothing but the identity: all fields of the parent that nobody else owns go. Never makes an object.
+    pub(crate) async fn take_fields(&self, target: Target<'_>, live: &Value) -> Result<Value, Error> {
+        let mut object = target.item.identity.to_object();
+        object.set_at(&["metadata", "uid"], live.meta_str("uid").into());
+        let write = Write { manager: target.manager, dry_run: self.dry_run };
+        let id = &target.item.identity;
+        self.noting(id, self.cluster.patch(id, Patch::Apply { object, force: false }, write)).await
+    }
+
+    /// Deletes the object if it still is the one that was looked at.
+    pub(crate) async fn delete(&self, id: &Identity, uid: &str, resource_version: &str) -> Result<Deleted, Error> {
+        let delete = Delete {
+            uid: Some(uid),
+            resource_version: Some(resource_version),
+            propagation: None,
+            dry_run: self.dry_run,
+        };
+        self.cluster.delete(id, delete).await
+    }
+
+    /// Makes a write, so that the watch's event of it is not taken for somebody else's.
+    async fn noting(
+        &self,
+        id: &Identity,
+        write: impl Future<Output = Result<Value, Error>> + Send,
+    ) -> Result<Value, Error> {
+        if self.dry_run {
+            return write.await;
+        }
+        let key = id.object();
+        let index = &self.keeper.shared.index;
+        index.lock().write_begins(&key);
+        let guard = WriteEnds { work: self, key: &key, seen: None };
+        let written = write.await;
+        guard.with(written.as_ref().ok().map(Seen::of));
+        written
+    }
+
+    pub(crate) fn failed(&self, mut item: Item, message: &str) -> Done {
+        item.state.ready = Some(false);
+        item.state.message = message.to_owned();
+        Done::kept(item, 0)
+    }
+}
+
+/// Notes the end of a write, even if whoever waited for it went away.
+struct WriteEnds<'a> {
+    work: &'a Work<'a>,
+    key: &'a crate::identity::ObjectKey,
+    seen: Option<Seen>,
+}
+
+impl WriteEnds<'_> {
+    fn with(mut self, seen: Option<Seen>) {
+        self.seen = seen;
+    }
+}
+
+impl Drop for WriteEnds<'_> {
+    fn drop(&mut self) {
+        let shared = &self.work.keeper.shared;
+        if shared.index.lock().write_ends(self.key, self.seen.take(), shared.now()) {
+            shared.drifted.notify_one();
+        }
+    }
+}
+
+/// Whether a write changed the object.
+fn is_written(before: &Value, after: &Value) -> bool {
+    before.meta_str("resourceVersion") != after.meta_str("resourceVersion")
+}
+
+/// A time as objects carry it.
+fn seconds(time: jiff::Timestamp) -> compact_str::CompactString {
+    let whole = time.saturating_sub(SignedDuration::from_nanos(i64::from(time.subsec_nanosecond()))).unwrap_or(time);
+    whole.to_string().into()
+}

@@ -1,0 +1,342 @@
+//! What the keeper knows of all objects under management: who claims them, how they were last seen, how often they had
+//! to be repaired. Memory grows with the inventories, not with the cluster.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use compact_str::CompactString;
+use jiff::{SignedDuration, Timestamp};
+use object::Value;
+
+use crate::fight::Fight;
+use crate::identity::{Kind, ObjectKey};
+use crate::managed;
+use crate::plan::{Heirs, Rivals};
+use crate::seen::Seen;
+
+/// How long an object is kept for somebody who wants it and has not taken it yet.
+const HAND_OVER: SignedDuration = SignedDuration::from_secs(10);
+
+/// One item's claim on an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    /// The parent.
+    pub parent: Arc<str>,
+    /// The field manager.
+    pub manager: CompactString,
+    /// Whether the item says that its parent created the object.
+    pub created: bool,
+    /// Whether the item protects the object, and for which family.
+    pub protects: Option<crate::parent::Family>,
+    /// Since when the parent wants it no more.
+    pub leaving: Option<Timestamp>,
+    /// A digest of what was last applied; 0 if it is not known.
+    pub content: u64,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    claims: Vec<Claim>,
+    /// The object as it was after the keeper's last write or look; `None` while it is not known to be as it should be.
+    clean: Option<Seen>,
+    /// What a watch told while a write was under way.
+    during_write: Option<Seen>,
+    /// Writes under way.
+    writing: u32,
+    fight: Option<Box<Fight>>,
+    /// Who created the object and left it to the others.
+    handed_over: bool,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    version: CompactString,
+    objects: usize,
+    /// Whether a watch is open and nothing was missed.
+    is_live: bool,
+}
+
+/// Everything the keeper knows.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    objects: HashMap<ObjectKey, Entry>,
+    parents: HashMap<Arc<str>, HashSet<ObjectKey>>,
+    kinds: BTreeMap<(CompactString, CompactString), Watched>,
+    drifted: BTreeMap<Arc<str>, BTreeSet<ObjectKey>>,
+    delayed: BTreeMap<Timestamp, Vec<ObjectKey>>,
+}
+
+impl Index {
+    /// Replaces the claims of a parent. `claims` are the objects, the version in which they are written and the claims;
+    /// what is known of a claim that stays stays known.
+    pub fn claim(&mut self, parent: &Arc<str>, claims: Vec<(ObjectKey, CompactString, Claim)>) {
+        let before = self.parents.remove(parent).unwrap_or_default();
+        let mut now: HashMap<ObjectKey, Vec<Claim>> = HashMap::with_capacity(claims.len());
+        let mut versions = HashMap::new();
+        for (key, version, claim) in claims {
+            versions.insert((key.group.clone(), key.kind.clone()), version);
+            now.entry(key).or_default().push(claim);
+        }
+        for key in before.iter().filter(|key| !now.contains_key(*key)) {
+            self.drop_claims(parent, key);
+        }
+        let keys: HashSet<ObjectKey> = now.keys().cloned().collect();
+        for (key, mut claims) in now {
+            let kind = (key.group.clone(), key.kind.clone());
+            let is_new = !self.objects.contains_key(&key);
+            let entry = self.objects.entry(key).or_default();
+            let (old, others): (Vec<Claim>, Vec<Claim>) =
+                std::mem::take(&mut entry.claims).into_iter().partition(|claim| claim.parent == *parent);
+            for claim in &mut claims {
+                if let Some(old) = old.iter().find(|old| old.manager == claim.manager) {
+                    claim.content = old.content;
+                    claim.leaving = claim.leaving.map(|since| old.leaving.unwrap_or(since));
+                }
+            }
+            entry.claims = others;
+            entry.claims.append(&mut claims);
+            if is_new {
+                let watched = self.kinds.entry(kind.clone()).or_default();
+                watched.objects += 1;
+                if let Some(version) = versions.get(&kind).filter(|_| watched.version.is_empty()) {
+                    watched.version = version.clone();
+                }
+            }
+        }
+        if !keys.is_empty() {
+            self.parents.insert(parent.clone(), keys);
+        }
+    }
+
+    fn drop_claims(&mut self, parent: &Arc<str>, key: &ObjectKey) {
+        let Some(entry) = self.objects.get_mut(key) else { return };
+        entry.claims.retain(|claim| claim.parent != *parent);
+        if !entry.claims.is_empty() {
+            return;
+        }
+        self.objects.remove(key);
+        let kind = (key.group.clone(), key.kind.clone());
+        if let Some(watched) = self.kinds.get_mut(&kind) {
+            watched.objects -= 1;
+            if watched.objects == 0 {
+                self.kinds.remove(&kind);
+            }
+        }
+    }
+
+    /// Gives up the claims of a parent that `keep` does not want, told by object and manager.
+    pub fn retain(&mut self, parent: &str, keep: impl Fn(&ObjectKey, &str) -> bool) {
+        let Some((parent, keys)) = self.parents.remove_entry(parent) else { return };
+        let mut kept = HashSet::with_capacity(keys.len());
+        for key in keys {
+            let is_ours = |claim: &Claim| claim.parent == parent;
+            if let Some(entry) = self.objects.get_mut(&key) {
+                entry.claims.retain(|claim| !is_ours(claim) || keep(&key, &claim.manager));
+                if entry.claims.iter().any(is_ours) {
+                    kept.insert(key);
+                } else {
+                    self.drop_claims(&parent, &key);
+                }
+            }
+        }
+        if !kept.is_empty() {
+            self.parents.insert(parent, kept);
+        }
+    }
+
+    /// The kinds under management.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let kind = |((group, kind), watched): (&(CompactString, CompactString), &Watched)| Kind {
+            group: group.clone(),
+            version: watched.version.clone(),
+            kind: kind.clone(),
+        };
+        self.kinds.iter().map(kind).collect()
+    }
+
+    /// How many objects are under management.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// What other claims mean for `manager` of `parent`.
+    pub fn rivals(&self, key: &ObjectKey, manager: &str) -> Rivals {
+        let Some(entry) = self.objects.get(key) else { return Rivals::default() };
+        let others = entry.claims.iter().filter(|claim| claim.manager != manager);
+        let (leaving, staying): (Vec<&Claim>, Vec<&Claim>) = others.partition(|claim| claim.leaving.is_some());
+        let created = staying.iter().any(|claim| claim.created);
+        let handed_over = !created && (entry.handed_over || leaving.iter().any(|claim| claim.created));
+        Rivals { created, handed_over }
+    }
+
+    /// Whether another claim of the family than `manager`'s protects the object.
+    pub fn family_protects(&self, key: &ObjectKey, manager: &str, family: crate::parent::Family) -> bool {
+        self.claims(key)
+            .any(|claim| claim.manager != manager && claim.leaving.is_none() && claim.protects == Some(family))
+    }
+
+    /// Whether `manager`'s claim is being given up.
+    pub fn is_leaving(&self, key: &ObjectKey, manager: &str) -> bool {
+        self.claims(key).any(|claim| claim.manager == manager && claim.leaving.is_some())
+    }
+
+    /// Who else wants the object that `manager` lets go of; those who have yet to take it are told.
+    pub fn heirs(&mut self, key: &ObjectKey, live: &Value, manager: &str, now: Timestamp) -> Heirs {
+        let staying = |claim: &&Claim| claim.manager != manager && claim.leaving.is_none();
+        let is_held = self.claims(key).filter(staying).any(|claim| managed::applied(live, &claim.manager).is_some());
+        if is_held || managed::other_permits(live, manager).any(|permit| !self.is_leaving(key, permit)) {
+            return Heirs::Holding;
+        }
+        let since = self.claims(key).find(|claim| claim.manager == manager).and_then(|claim| claim.leaving);
+        if since.is_none_or(|since| now.duration_since(since) > HAND_OVER) {
+            return Heirs::None;
+        }
+        let waiting: Vec<Arc<str>> = self.claims(key).filter(staying).map(|claim| claim.parent.clone()).collect();
+        if waiting.is_empty() {
+            return Heirs::None;
+        }
+        for parent in waiting {
+            self.drifted.entry(parent).or_default().insert(key.clone());
+        }
+        Heirs::Waiting
+    }
+
+    /// The creator of the object has let go of it, and others hold it: it is theirs.
+    pub fn hand_over(&mut self, key: &ObjectKey) {
+        if let Some(entry) = self.objects.get_mut(key) {
+            entry.handed_over = true;
+        }
+    }
+
+    /// Whether nothing has to be asked: a watch covers the kind, the object is as it was left, and `content` is what
+    /// was applied last.
+    pub fn is_settled(&self, key: &ObjectKey, manager: &str, content: u64) -> bool {
+        let kind = (key.group.clone(), key.kind.clone());
+        self.kinds.get(&kind).is_some_and(|watched| watched.is_live)
+            && self.objects.get(key).is_some_and(|entry| {
+                entry.clean.is_some()
+                    && entry.claims.iter().any(|claim| claim.manager == manager && claim.content == content)
+            })
+    }
+
+    /// Until when the object is left alone, because somebody changes it back again and again.
+    pub fn is_fought_over(&self, key: &ObjectKey, now: Timestamp) -> Option<Timestamp> {
+        self.objects.get(key)?.fight.as_ref()?.until(now)
+    }
+
+    /// A write begins; events until its end may be its own.
+    pub fn write_begins(&mut self, key: &ObjectKey) {
+        if let Some(entry) = self.objects.get_mut(key) {
+            entry.writing += 1;
+        }
+    }
+
+    /// A write ended: with the object as it then was, or in an error (`None`). Whether the object changed since.
+    pub fn write_ends(&mut self, key: &ObjectKey, written: Option<Seen>, now: Timestamp) -> bool {
+        let Some(entry) = self.objects.get_mut(key) else { return false };
+        entry.writing = entry.writing.saturating_sub(1);
+        let told = entry.during_write.take();
+        let is_newer = |told: &Seen, written: &Seen| told.is_after(written) && !told.differs_in_status_only(written);
+        let changed = match (&told, &written) {
+            (Some(told), Some(written)) => is_newer(told, written),
+            _ => false,
+        };
+        entry.clean = written;
+        if changed {
+            self.drift(key, now);
+        }
+        changed
+    }
+
+    /// The content of `manager`'s claim is now `content`.
+    pub fn applied(&mut self, key: &ObjectKey, manager: &str, content: u64, created: bool) {
+        let Some(entry) = self.objects.get_mut(key) else { return };
+        if let Some(claim) = entry.claims.iter_mut().find(|claim| claim.manager == manager) {
+            claim.content = content;
+            claim.created = created;
+        }
+        if created {
+            entry.handed_over = false;
+        }
+    }
+
+    /// Notes that the object had to be repaired; from the count of repairs follows for how long it is left alone.
+    pub fn repaired(&mut self, key: &ObjectKey, now: Timestamp) {
+        if let Some(entry) = self.objects.get_mut(key) {
+            entry.fight.get_or_insert_default().repaired(now);
+        }
+    }
+
+    /// What `manager` applied last; 0 if it is not known.
+    pub fn content(&self, key: &ObjectKey, manager: &str) -> u64 {
+        self.claims(key).find(|claim| claim.manager == manager).map_or(0, |claim| claim.content)
+    }
+
+    /// A watch tells of an object.
+    pub fn saw(&mut self, key: &ObjectKey, seen: Seen, now: Timestamp) {
+        let Some(entry) = self.objects.get_mut(key) else { return };
+        if entry.writing > 0 {
+            entry.during_write = Some(seen);
+            return;
+        }
+        let Some(clean) = &mut entry.clean else { return };
+        if seen.differs_in_status_only(clean) {
+            *clean = seen;
+        } else if seen.is_after(clean) {
+            self.drift(key, now);
+        }
+    }
+
+    /// A watch tells that an object is gone, or no longer carries its labels.
+    pub fn lost(&mut self, key: &ObjectKey, now: Timestamp) {
+        let Some(entry) = self.objects.get(key) else { return };
+        if entry.claims.iter().any(|claim| claim.content != 0) {
+            self.drift(key, now);
+        }
+    }
+
+    /// A watch of a kind was opened with a list of these objects, or lost.
+    pub fn listed(&mut self, kind: &Kind, present: Option<HashSet<ObjectKey>>, now: Timestamp) {
+        let name = (kind.group.clone(), kind.kind.clone());
+        let Some(watched) = self.kinds.get_mut(&name) else { return };
+        watched.is_live = present.is_some();
+        let Some(present) = present else { return };
+        let is_missing = |key: &&ObjectKey| key.group == kind.group && key.kind == kind.kind && !present.contains(*key);
+        let missing: Vec<ObjectKey> = self.objects.keys().filter(is_missing).cloned().collect();
+        for key in missing {
+            self.lost(&key, now);
+        }
+    }
+
+    /// An object is not as it should be: those who claim it are told, at once or, in a fight, when it is time.
+    fn drift(&mut self, key: &ObjectKey, now: Timestamp) {
+        let Some(entry) = self.objects.get_mut(key) else { return };
+        entry.clean = None;
+        if let Some(until) = entry.fight.as_ref().and_then(|fight| fight.until(now)) {
+            self.delayed.entry(until).or_default().push(key.clone());
+            return;
+        }
+        for claim in entry.claims.iter().filter(|claim| claim.leaving.is_none()) {
+            self.drifted.entry(claim.parent.clone()).or_default().insert(key.clone());
+        }
+    }
+
+    /// Moves what was delayed until `now` to what drifted; when the next is due.
+    pub fn due(&mut self, now: Timestamp) -> Option<Timestamp> {
+        while let Some(first) = self.delayed.first_entry().filter(|first| *first.key() <= now) {
+            for key in first.remove() {
+                self.drift(&key, now);
+            }
+        }
+        self.delayed.keys().next().copied()
+    }
+
+    /// The next parent whose objects drifted, and which.
+    pub fn next_drift(&mut self) -> Option<(Arc<str>, BTreeSet<ObjectKey>)> {
+        self.drifted.pop_first()
+    }
+
+    fn claims(&self, key: &ObjectKey) -> impl Iterator<Item = &Claim> {
+        self.objects.get(key).into_iter().flat_map(|entry| &entry.claims)
+    }
+}
