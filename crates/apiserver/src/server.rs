@@ -15,10 +15,12 @@ use crate::request::{Query, RequestInfo};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::Request;
-use object::Status;
+use http_body_util::BodyExt;
 use object::status::Qualified;
+use object::{Status, Value, json};
 use parking_lot::Mutex;
 use std::collections::HashSet;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 use store::Store;
@@ -187,6 +189,32 @@ impl Server {
             Decision::Allow(_) => Ok(()),
             Decision::Deny(reason) => Err(forbidden(&attributes, &reason).into()),
         }
+    }
+
+    /// A request of the server to itself, which goes the way of every other. Gives the object of the answer; a failure
+    /// is [`Failure::Object`].
+    pub(crate) fn own_request<'a>(
+        self: &'a Arc<Self>,
+        method: http::Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send + 'a>> {
+        let text = body.map(json::to_vec).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .header(http::header::USER_AGENT, "kube-apiserver/v1.33.13")
+            .body(Bytes::from(text));
+        Box::pin(async move {
+            let request = request.map_err(Status::internal)?;
+            let response = self.handle(request, UserInfo::server()).await;
+            let (head, body) = response.into_parts();
+            let bytes = body.collect().await.map(|b| b.to_bytes()).unwrap_or_default();
+            let object = json::parse(&bytes).map_err(Status::internal)?;
+            let code = head.status.as_u16();
+            if code < 400 { Ok(object) } else { Err(Failure::Object(code, Box::new(object))) }
+        })
     }
 
     /// What is served now.

@@ -9,17 +9,24 @@ use object::{Value, go};
 /// Takes from a sent pod nothing but its ephemeral containers: the rest stays as in `old`. The metadata that says who
 /// writes which version is kept.
 pub fn prepare(object: &mut Value, old: &Value) {
-    let containers = object.at(&["spec", "ephemeralContainers"]).cloned();
-    let kept = ["managedFields", "resourceVersion"].map(|key| (key, object.remove_at(&["metadata", key])));
-    *object = old.clone();
-    for (key, value) in kept {
-        put(object, &["metadata", key], value);
+    take(object, old, |sent, kept| {
+        put(kept, &["spec", "ephemeralContainers"], sent.at(&["spec", "ephemeralContainers"]).cloned());
+    });
+}
+
+/// Takes from a sent pod what `copy` takes (from the first pod to the second) and the metadata that says who writes
+/// which version; the rest stays as in `old`. The generation counts changes of the spec.
+pub(crate) fn take(object: &mut Value, old: &Value, copy: impl FnOnce(&Value, &mut Value)) {
+    let mut kept = old.clone();
+    copy(object, &mut kept);
+    for key in ["managedFields", "resourceVersion"] {
+        put(&mut kept, &["metadata", key], object.remove_at(&["metadata", key]));
     }
-    put(object, &["spec", "ephemeralContainers"], containers);
-    if object.sub("spec") != old.sub("spec") {
+    if kept.sub("spec") != old.sub("spec") {
         let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or(0);
-        object.set_at(&["metadata", "generation"], Value::Int(generation + 1));
+        kept.set_at(&["metadata", "generation"], Value::Int(generation + 1));
     }
+    *object = kept;
 }
 
 fn put(object: &mut Value, path: &[&str], value: Option<Value>) {

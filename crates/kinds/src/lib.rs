@@ -22,6 +22,7 @@
 //! The crate knows nothing of HTTP and storage; the time is passed in.
 
 pub mod admission;
+pub mod approval;
 mod catalogue;
 mod check;
 mod columns;
@@ -37,6 +38,7 @@ mod pod;
 pub mod protobuf;
 pub mod quantity;
 pub mod read;
+pub mod resize;
 mod resource;
 pub mod scale;
 pub mod table;

@@ -46,6 +46,12 @@ impl UserInfo {
         UserInfo { name: ANONYMOUS.to_owned(), groups: vec![UNAUTHENTICATED.to_owned()], ..UserInfo::default() }
     }
 
+    /// The server itself.
+    pub(crate) fn server() -> Self {
+        let groups = vec![MASTERS.to_owned(), AUTHENTICATED.to_owned()];
+        UserInfo { name: "system:apiserver".to_owned(), groups, ..UserInfo::default() }
+    }
+
     /// Whether the user is in `group`.
     pub fn in_group(&self, group: &str) -> bool {
         self.groups.iter().any(|g| g == group)

@@ -30,7 +30,7 @@ pub(crate) async fn delete(request: &mut Request<'_>) -> Outcome<Response> {
     protect(request)?;
     warn(request, &options);
     let key = request.key();
-    match remove(request, &key, &options).await? {
+    match remove(request, &key, &options, true).await? {
         Deleted::Going(shown) => present::object(request, 200, &shown).await,
         Deleted::Gone(object) => {
             let resource = &request.resource;
@@ -79,7 +79,7 @@ pub(crate) async fn delete_collection(request: &mut Request<'_>) -> Outcome<Resp
     warn(request, &options);
     let Collected { entries, meta } = list::collect(request, &list_options).await?;
     for entry in &entries {
-        match remove(request, &entry.key, &options).await {
+        match remove(request, &entry.key, &options, true).await {
             Ok(_) => {}
             Err(Failure::Status(status)) if status.reason == "NotFound" => {}
             Err(failure) => return Err(failure),
@@ -88,8 +88,13 @@ pub(crate) async fn delete_collection(request: &mut Request<'_>) -> Outcome<Resp
     list::show(request, Collected { entries, meta }).await
 }
 
-/// Deletes one object, or marks it as going away.
-async fn remove(request: &mut Request<'_>, key: &str, options: &DeleteOptions) -> Outcome<Deleted> {
+/// Deletes an object, or marks it as going away, without a word from admission.
+pub(super) async fn unasked(request: &mut Request<'_>, key: &str, options: &DeleteOptions) -> Outcome<()> {
+    remove(request, key, options, false).await.map(drop)
+}
+
+/// Deletes one object, or marks it as going away; admission is asked where `asks` is true.
+async fn remove(request: &mut Request<'_>, key: &str, options: &DeleteOptions, asks: bool) -> Outcome<Deleted> {
     let server = request.server.clone();
     let resource = request.resource.clone();
     let (_, name) = place(&resource, key);
@@ -100,7 +105,9 @@ async fn remove(request: &mut Request<'_>, key: &str, options: &DeleteOptions) -
         let stored = registry::stored(&entry)?;
         let live = server.load(&resource, &stored, entry.mod_revision).await?;
         preconditions(request, &live, options)?;
-        admit(request, &live, &name, options).await?;
+        if asks {
+            admit(request, &live, &name, options).await?;
+        }
         let result = match mark(request, &live, options) {
             End::Later(marked) if marked != live => change(request, &entry, marked, options).await,
             End::Later(_) => Ok(Deleted::Going(Shown { stored, version: entry.mod_revision })),
@@ -115,7 +122,7 @@ async fn remove(request: &mut Request<'_>, key: &str, options: &DeleteOptions) -
 }
 
 /// 409 unless the object is the one that the client means.
-fn preconditions(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> Outcome<()> {
+pub(super) fn preconditions(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> Outcome<()> {
     let resource = &request.resource;
     let name = live.name();
     let uid = live.meta_str("uid");

@@ -1,13 +1,17 @@
 //! What each verb does, the same way for every kind.
 
+mod binding;
 mod components;
 mod create;
 mod delete;
+mod eviction;
 mod get;
 mod incoming;
 mod list;
+mod own_kind;
 mod patch;
 mod present;
+mod proxy;
 mod reviews;
 mod scale;
 mod services;
@@ -179,7 +183,11 @@ fn check_builtin(resource: &Resource, info: &RequestInfo, named: bool) -> Outcom
     let is_namespaces = resource.plural == "namespaces" && resource.group.is_empty();
     let in_namespace = !info.namespace.is_empty() && !is_namespaces;
     let across = resource.namespaced && !in_namespace;
-    if !resource.namespaced && in_namespace || across && (!info.name.is_empty() && named) || !info.rest.is_empty() {
+    if !resource.namespaced && in_namespace || across && (!info.name.is_empty() && named) {
+        return Err(Failure::no_such_resource());
+    }
+    // What follows `proxy` is for who is behind it.
+    if !info.rest.is_empty() && info.subresource != "proxy" {
         return Err(Failure::no_such_resource());
     }
     let verbs: &[&str] = match info.subresource.as_str() {
@@ -214,6 +222,14 @@ async fn dispatch(request: &mut Request<'_>) -> Outcome<Response> {
     }
     if token_request::is_token_request(request) {
         return token_request::create(request).await;
+    }
+    if binding::is_binding(request) {
+        return binding::create(request).await;
+    }
+    match request.info.subresource.as_str() {
+        "eviction" if !request.resource.is_custom() => return eviction::create(request).await,
+        "proxy" if !request.resource.is_custom() => return proxy::handle(request).await,
+        _ => {}
     }
     if streams::is_stream(request) {
         return streams::handle(request).await;

@@ -36,10 +36,40 @@ pub(crate) async fn handle(request: &mut Request<'_>) -> Outcome<Response> {
         return Err(Status::bad_request(format!("pod {} does not have a host assigned", pod.name())).into());
     }
     let key = format!("/registry/nodes/{node}");
-    if request.server.store.get(&key, None).await.map_err(registry::read_failure)?.is_none() {
+    let Some(entry) = request.server.store.get(&key, None).await.map_err(registry::read_failure)? else {
         return Err(Status::not_found(Qualified { group: "", name: "nodes" }, node).into());
+    };
+    let address = node_address(&registry::stored(&entry)?.value(0), "").map_err(Status::unknown)?;
+    let why = format!("dial tcp {address}: this server connects to no nodes");
+    if subresource == "log" {
+        let container = request.text("container");
+        let place = format!("{}/{}/{container}", request.info.namespace, pod.name());
+        return Err(Status::unknown(format!("Get \"https://{address}/containerLogs/{place}\": {why}")).into());
     }
-    Err(Status::internal(format!("the node {node} cannot be reached from this server")).into())
+    if !request.parts.headers.contains_key(http::header::UPGRADE) {
+        return Err(Status::bad_request("Upgrade request required").into());
+    }
+    Err(Status::unknown(format!("error dialing backend: {why}")).into())
+}
+
+/// Where a node's kubelet listens; the error is upstream's. An empty port is the node's own.
+pub(super) fn node_address(node: &Value, port: &str) -> Result<String, String> {
+    // In the order of `--kubelet-preferred-address-types`.
+    const PREFERRED: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
+    let addresses = node.at(&["status", "addresses"]).and_then(Value::as_array).unwrap_or_default();
+    let of = |ty: &&str| addresses.iter().find(|a| a.str_at(&["type"]) == Some(ty));
+    let found = PREFERRED.iter().find_map(of).and_then(|a| a.str_at(&["address"]));
+    let Some(address) = found else {
+        let known = addresses.iter().map(|a| {
+            let text = |key: &str| a.str_at(&[key]).unwrap_or_default();
+            format!("{{{} {}}}", text("type"), text("address"))
+        });
+        let known: Vec<String> = known.collect();
+        return Err(format!("no preferred addresses found; known addresses: [{}]", known.join(" ")));
+    };
+    let own = node.at(&["status", "daemonEndpoints", "kubeletEndpoint", "Port"]).and_then(Value::as_int);
+    let own = own.filter(|p| *p != 0).unwrap_or(10250).to_string();
+    Ok(format!("{address}:{}", if port.is_empty() { &own } else { port }))
 }
 
 /// 422 for options of `log` that contradict each other or are out of range.

@@ -1,6 +1,7 @@
 //! Tokens of service accounts, made on request.
 
 use super::Request;
+use super::own_kind::{self, OwnKind};
 use super::present;
 use super::reviews::admitted;
 use super::write;
@@ -8,7 +9,6 @@ use crate::answer::{Failure, Outcome, Response};
 use crate::auth::{Bound, Claims};
 use crate::registry::{self, Stored};
 use crate::request::Verb;
-use crate::request::body;
 use crate::request::options::{self, FieldValidation, WriteOptions};
 use crate::strategy::Part;
 use object::field::{FieldError, Path};
@@ -21,7 +21,7 @@ const SECONDS: i64 = 3600;
 const LEAST: i64 = 600;
 /// The longest life of a token, in seconds.
 const MOST: i64 = 1 << 32;
-const GROUP: &str = "authentication.k8s.io";
+const KIND: OwnKind = OwnKind { group: "authentication.k8s.io", name: "TokenRequest", versions: &["v1"] };
 
 /// Whether the request wants a token.
 pub(crate) fn is_token_request(request: &Request<'_>) -> bool {
@@ -61,7 +61,7 @@ pub(crate) async fn create(request: &mut Request<'_>) -> Outcome<Response> {
     let seconds = object.at(&["spec", "expirationSeconds"]).and_then(Value::as_int).unwrap_or(SECONDS);
     let errors = invalid(seconds, &name, &given_name);
     if !errors.is_empty() {
-        return Err(Status::invalid(Qualified { group: GROUP, name: "TokenRequest" }, "", &errors).into());
+        return Err(Status::invalid(KIND.qualified(), "", &errors).into());
     }
     let mut claims = Claims {
         namespace: request.info.namespace.clone(),
@@ -105,45 +105,9 @@ fn invalid(seconds: i64, name: &str, given: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Reads the body. The kind is not the resource's, so the path says nothing about it.
+/// Reads the body.
 fn read(request: &mut Request<'_>, validation: FieldValidation) -> Outcome<Value> {
-    let language = body::language(&request.parts.headers)?;
-    let text = request.body.clone();
-    let strict = validation != FieldValidation::Ignore;
-    let parsed = body::parse(&text, language, strict).map_err(|e| body::unrecognized("TokenRequest", &e, &text))?;
-    let mut object = if parsed.value.is_null() { Value::Object(object::Map::new()) } else { parsed.value };
-    let expected = "authentication.k8s.io/v1";
-    for (key, value) in [("kind", "TokenRequest"), ("apiVersion", expected)] {
-        if object.str_at(&[key]).unwrap_or_default().is_empty() && object.as_object().is_some() {
-            object.set_at(&[key], Value::from(value));
-        }
-    }
-    let text_of = |key: &str| object.str_at(&[key]).unwrap_or_default().to_owned();
-    let (kind, api_version) = (text_of("kind"), text_of("apiVersion"));
-    let version = api_version.rsplit('/').next().unwrap_or_default().to_owned();
-    let cannot = |why: &str| -> Failure {
-        let version = go::quote(&version);
-        Status::bad_request(format!("{kind} in version {version} cannot be handled as a TokenRequest: {why}")).into()
-    };
-    if kind != "TokenRequest" || api_version != expected {
-        let (kind, version) = (go::quote(&kind), go::quote(&api_version));
-        let scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30";
-        return Err(cannot(&format!("no kind {kind} is registered for version {version} in scheme \"{scheme}\"")));
-    }
-    let definition = kinds::definitions().of_kind(GROUP, "v1", "TokenRequest");
-    let definition = definition.ok_or_else(|| Failure::from(Status::internal("TokenRequest is not known")))?;
-    let decoded = kinds::decode(definition, object).map_err(|e| cannot(&e))?;
-    let mut object = decoded.object;
-    let unknown = decoded.unknown.iter().map(|path| format!("unknown field {}", go::quote(path)));
-    let issues: Vec<String> = parsed.issues.into_iter().chain(unknown).collect();
-    match validation {
-        FieldValidation::Strict if !issues.is_empty() => return Err(cannot(&body::strict_error(&issues))),
-        FieldValidation::Warn => issues.into_iter().for_each(|i| request.warnings.add(i)),
-        _ => {}
-    }
-    if object.at(&["metadata", "creationTimestamp"]).is_none() {
-        object.metadata_mut().insert("creationTimestamp", Value::Null);
-    }
+    let mut object = own_kind::read(request, KIND, validation)?;
     if object.at(&["spec", "expirationSeconds"]).is_none_or(Value::is_null) {
         object.set_at(&["spec", "expirationSeconds"], Value::from(SECONDS));
     }

@@ -35,8 +35,9 @@ pub(super) fn manager(
         kind: resource.kind.to_owned(),
     };
     let schemas = resource.versions.iter().map(|v| (name(v), schema(v.definition)));
-    let parts = match part {
+    let parts: kinds::Parts = match part {
         Part::Main => resource.strategy.reset,
+        Part::Other("resize" | "ephemeralcontainers") => &[&["status"]],
         _ => resource.strategy.reset_status,
     };
     let paths: Vec<FieldPath> = parts.iter().map(|p| FieldPath::fields(p)).collect();

@@ -38,27 +38,40 @@ pub struct DeleteOptions {
 impl DeleteOptions {
     /// Reads and checks the options. A body counts instead of the parameters.
     pub fn read(headers: &HeaderMap, text: &Bytes, query: &Query) -> Outcome<Self> {
-        let mut options = if text.is_empty() { Self::of_query(query)? } else { Self::of_body(headers, text)? };
-        // Dry run may stand in the URL beside a body.
-        let mut errors = Vec::new();
         if !text.is_empty() {
-            let body_runs: Vec<String> = strings(options.object.get("dryRun"));
-            options.dry_run = options::dry_run(body_runs.iter().map(String::as_str), &mut errors);
+            return Self::of_object(Self::body(headers, text)?);
         }
-        let orphan = match text.is_empty() {
-            true => query.get("orphanDependents").map(|_| query.flag("orphanDependents")),
-            false => options.object.get("orphanDependents").and_then(Value::as_bool),
+        let options = Self::of_query(query)?;
+        let orphan = query.get("orphanDependents").map(|_| query.flag("orphanDependents"));
+        let policy = query.get("propagationPolicy").map(str::to_owned);
+        options.checked(orphan, policy, Vec::new())
+    }
+
+    /// The options that an object holds.
+    pub fn of_object(object: Value) -> Outcome<Self> {
+        let mut errors = Vec::new();
+        let text_at = |path: &[&str]| object.str_at(path).map(str::to_owned);
+        let runs: Vec<String> = strings(object.get("dryRun"));
+        let orphan = object.get("orphanDependents").and_then(Value::as_bool);
+        let policy = text_at(&["propagationPolicy"]);
+        let options = DeleteOptions {
+            dry_run: options::dry_run(runs.iter().map(String::as_str), &mut errors),
+            uid: text_at(&["preconditions", "uid"]),
+            version: text_at(&["preconditions", "resourceVersion"]),
+            grace: object.get("gracePeriodSeconds").and_then(Value::as_int),
+            object,
+            ..DeleteOptions::default()
         };
-        let policy = match text.is_empty() {
-            true => query.get("propagationPolicy").map(str::to_owned),
-            false => options.object.str_at(&["propagationPolicy"]).map(str::to_owned),
-        };
+        options.checked(orphan, policy, errors)
+    }
+
+    fn checked(mut self, orphan: Option<bool>, policy: Option<String>, mut errors: Vec<FieldError>) -> Outcome<Self> {
         let path = Path::ROOT.child("propagationPolicy");
         if let (Some(_), Some(policy)) = (orphan, &policy) {
             let why = "orphanDependents and deletionPropagation cannot be both set";
             errors.push(FieldError::invalid(&path, policy, why));
         }
-        options.propagation = match policy.as_deref() {
+        self.propagation = match policy.as_deref() {
             None => orphan.map(|orphan| if orphan { Propagation::Orphan } else { Propagation::Background }),
             Some("Foreground") => Some(Propagation::Foreground),
             Some("Background") => Some(Propagation::Background),
@@ -70,7 +83,7 @@ impl DeleteOptions {
             }
         };
         options::refuse("DeleteOptions", &errors)?;
-        Ok(options)
+        Ok(self)
     }
 
     fn of_query(query: &Query) -> Outcome<Self> {
@@ -91,7 +104,7 @@ impl DeleteOptions {
         Ok(DeleteOptions { dry_run, grace, object: Value::Object(object), ..DeleteOptions::default() })
     }
 
-    fn of_body(headers: &HeaderMap, text: &Bytes) -> Outcome<Self> {
+    fn body(headers: &HeaderMap, text: &Bytes) -> Outcome<Value> {
         let language = body::language(headers)?;
         let unknown = |why: String| Failure::from(Status::unknown(why));
         let object = body::parse(text, language, false).map_err(unknown)?.value;
@@ -107,14 +120,7 @@ impl DeleteOptions {
         if let Some(error) = wrong_type(&object) {
             return Err(unknown(error));
         }
-        let text_at = |path: &[&str]| object.str_at(path).map(str::to_owned);
-        Ok(DeleteOptions {
-            uid: text_at(&["preconditions", "uid"]),
-            version: text_at(&["preconditions", "resourceVersion"]),
-            grace: object.get("gracePeriodSeconds").and_then(Value::as_int),
-            object,
-            ..DeleteOptions::default()
-        })
+        Ok(object)
     }
 }
 

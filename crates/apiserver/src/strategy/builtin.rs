@@ -91,6 +91,8 @@ impl Strategy for Builtin {
             Part::Status => self.resource.prepare_status(object, old, &context),
             Part::Finalize => object.set_at(&["status"], old.get("status").cloned().unwrap_or_default()),
             Part::Other("ephemeralcontainers") => kinds::ephemeral::prepare(object, old),
+            Part::Other("resize") => kinds::resize::prepare(object, old),
+            Part::Other("approval") => kinds::approval::prepare(object, old, &context),
             Part::Other(_) => self.resource.prepare_status(object, old, &context),
         }
     }
@@ -106,6 +108,8 @@ impl Strategy for Builtin {
         let mut errors = match part {
             Part::Main | Part::Scale => self.resource.validate_update(object, old),
             Part::Other("ephemeralcontainers") => kinds::ephemeral::validate(object, old),
+            Part::Other("resize") => kinds::resize::validate(object, old),
+            Part::Other("approval") => kinds::approval::validate(object, old),
             Part::Status | Part::Finalize | Part::Other(_) => self.resource.validate_status(object, old),
         };
         errors.extend(self.condition_errors(object, Some(old)));

@@ -36,10 +36,10 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
         generation: Generation::None,
         prepare_create,
         prepare_update: |object, old, _| object.set_at(&["spec"], old.sub("spec").clone()),
-        prepare_status,
+        prepare_status: crate::approval::prepare_status,
         validate,
         validate_update: |new, _| validate(new),
-        validate_status: |new, _| validate(new),
+        validate_status: crate::approval::validate_status,
         ..Strategy::WITH_STATUS
     },
     ..Resource::new(
@@ -97,18 +97,6 @@ fn prepare_create(object: &mut Value, context: &Context<'_>) {
     object.set_at(&["status"], Map::new().into());
 }
 
-fn prepare_status(object: &mut Value, _: &Value, context: &Context<'_>) {
-    let now = context.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let Some(status) = object_mut(object, &["status"]) else { return };
-    for condition in crate::read::list_mut(status, "conditions") {
-        for key in ["lastUpdateTime", "lastTransitionTime"] {
-            if !condition.has(key) {
-                condition.set_at(&[key], now.as_str().into());
-            }
-        }
-    }
-}
-
 const USAGES: [&str; 23] = [
     "any",
     "cert sign",
@@ -135,7 +123,7 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-fn validate(object: &Value) -> Errors {
+pub(crate) fn validate(object: &Value) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");

@@ -10,7 +10,7 @@ pub(crate) mod authentication;
 mod authorization;
 mod autoscaling;
 mod batch;
-mod certificates;
+pub(crate) mod certificates;
 mod coordination;
 pub(crate) mod core;
 mod discovery;
