@@ -85,6 +85,16 @@ impl Quantity {
         Ok(Quantity { nanos: if negative { -magnitude } else { magnitude }, format })
     }
 
+    /// An integer, written as a decimal number.
+    pub fn of_integer(value: i64) -> Self {
+        Quantity { nanos: i128::from(value) * NANO, format: Format::Decimal }
+    }
+
+    /// Rounded up (away from zero) to an integer.
+    pub fn rounded_to_integer(self) -> Self {
+        Quantity { nanos: round_up(self.nanos, NANO), ..self }
+    }
+
     /// Rounded up (away from zero) to thousandths, as lists of resources are when they are read.
     pub fn rounded_to_milli(self) -> Self {
         Quantity { nanos: round_up(self.nanos, NANO / 1000), ..self }
