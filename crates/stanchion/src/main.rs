@@ -2,11 +2,12 @@
 
 mod check;
 mod cluster;
+mod config;
 mod envtest;
 mod ownership;
 mod server;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// A Kubernetes 1.33 API server in one small program, and what belongs to it.
@@ -33,17 +34,31 @@ enum Command {
     Ownership(ownership::Args),
     /// Stand in for kube-apiserver and etcd in test environments such as controller-runtime's envtest
     Envtest(envtest::Args),
+    /// Print a script that completes commands and flags in a shell
+    Completion {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
 }
 
 fn main() -> ExitCode {
     if let Some(outcome) = envtest::by_name(std::env::args_os()) {
         return finish(outcome.map(|()| ExitCode::SUCCESS));
     }
-    finish(match Cli::parse().command {
+    let words = match config::expand(&Cli::command(), std::env::args_os().collect()) {
+        Ok(words) => words,
+        Err(error) => return finish(Err(error.into())),
+    };
+    finish(match Cli::parse_from(words).command {
         Command::Server(args) => server::run(args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(args),
         Command::Ownership(args) => ownership::run(args).map(|()| ExitCode::SUCCESS),
         Command::Envtest(args) => envtest::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Completion { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "stanchion", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
     })
 }
 

@@ -30,6 +30,10 @@ const STACK: usize = 16 * 1024 * 1024;
 /// The flags of `stanchion server`.
 #[derive(Debug, ClapArgs)]
 pub struct Args {
+    /// YAML file of flags and their values, such as `in-memory: true`; flags and environment variables count more
+    #[arg(long, value_name = "FILE", env = "STANCHION_CONFIG")]
+    config: Option<PathBuf>,
+
     /// Folder for the data, the certificates and admin.kubeconfig [default: stanchion in the user's data folder]
     #[arg(long, value_name = "DIR", env = "STANCHION_DATA_DIR")]
     data_dir: Option<PathBuf>,
