@@ -5,7 +5,9 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use object::Value;
 
-use crate::cluster::{Delete, Deleted, Error, Patch, Write};
+use client::{DeleteParams, Error, Patch, PatchParams};
+
+use crate::cluster::{self, Deleted, FieldConflict};
 use crate::identity::Identity;
 use crate::item::Item;
 use crate::keeper::{Desired, Done, Work, digest, manager};
@@ -120,12 +122,12 @@ impl Work<'_> {
         let plan = Plan { live, created, exact: conditional || (live.is_some() && !created) };
         let written = match self.write(target, desired, &plan, rivals).await {
             Ok(written) => written,
-            Err(error) if error.is_namespace_gone() => return Attempt::done(Done::dropped(0)),
+            Err(error) if cluster::is_namespace_gone(&error) => return Attempt::done(Done::dropped(0)),
             // A conditional target is decided on anew in the next run, with everything that belongs to it.
-            Err(error) if error.is_conflict() && error.field_conflicts().is_empty() && !conditional => {
+            Err(error) if error.is_conflict() && FieldConflict::read(&error).is_empty() && !conditional => {
                 return Attempt::Again(error);
             }
-            Err(error) if live.is_none() && !error.field_conflicts().is_empty() && !conditional => {
+            Err(error) if live.is_none() && !FieldConflict::read(&error).is_empty() && !conditional => {
                 return Attempt::Again(error);
             }
             Err(error) => return Attempt::done(self.failed(item.clone(), &format!("applying object failed: {error}"))),
@@ -176,15 +178,19 @@ impl Work<'_> {
         }
         // What is believed absent is never taken from somebody who made it meanwhile.
         let force = desired.policy.force && plan.live.is_some();
-        let write = Write { manager, dry_run: self.dry_run };
+        let params = PatchParams { dry_run: self.dry_run, ..PatchParams::default() };
+        let mut apply = Patch::Apply { object, manager: manager.to_owned(), force };
         self.noting(&item.identity, async {
-            let first = self.cluster.patch(&item.identity, Patch::Apply { object: object.clone(), force }, write).await;
+            let first = self.cluster.patch(&item.identity, &apply, &params).await;
             let (Err(error), Some(live)) = (&first, plan.live) else { return first };
             let is_leaving = |manager: &str| self.keeper.shared.index.lock().is_leaving(&key, manager);
-            if force || !plan::is_drift(live, plan.created, &error.field_conflicts(), is_leaving) {
+            if force || !plan::is_drift(live, plan.created, &FieldConflict::read(error), is_leaving) {
                 return first;
             }
-            self.cluster.patch(&item.identity, Patch::Apply { object, force: true }, write).await
+            if let Patch::Apply { force, .. } = &mut apply {
+                *force = true;
+            }
+            self.cluster.patch(&item.identity, &apply, &params).await
         })
         .await
     }
@@ -193,7 +199,7 @@ impl Work<'_> {
     async fn lost_race(&self, target: Target<'_>, desired: &Desired, written: &Value, writes: &mut usize) -> Attempt {
         if desired.policy.creation == Creation::Merge {
             let item = target.item;
-            let error = Error::Unreachable(format!("{} was made by another at the same time", item.identity));
+            let error = Error::Content(format!("{} was made by another at the same time", item.identity));
             return Attempt::Again(error);
         }
         let item = target.item.clone();
@@ -268,28 +274,30 @@ impl Work<'_> {
 
     /// Changes nothing but tracking.
     pub(crate) async fn patch_tracking(&self, id: &Identity, operations: Operations) -> Result<Value, Error> {
-        let write = Write { manager: LIFECYCLE_MANAGER, dry_run: self.dry_run };
-        self.noting(id, self.cluster.patch(id, Patch::Json(operations.into()), write)).await
+        let params =
+            PatchParams { field_manager: LIFECYCLE_MANAGER.into(), dry_run: self.dry_run, ..PatchParams::default() };
+        self.noting(id, self.cluster.patch(id, &Patch::Json(operations.into()), &params)).await
     }
 
     /// Applies nothing but the identity: all fields of the parent that nobody else owns go. Never makes an object.
     pub(crate) async fn take_fields(&self, target: Target<'_>, live: &Value) -> Result<Value, Error> {
         let mut object = target.item.identity.to_object();
         object.set_at(&["metadata", "uid"], live.meta_str("uid").into());
-        let write = Write { manager: target.manager, dry_run: self.dry_run };
+        let params = PatchParams { dry_run: self.dry_run, ..PatchParams::default() };
+        let apply = Patch::Apply { object, manager: target.manager.to_owned(), force: false };
         let id = &target.item.identity;
-        self.noting(id, self.cluster.patch(id, Patch::Apply { object, force: false }, write)).await
+        self.noting(id, self.cluster.patch(id, &apply, &params)).await
     }
 
     /// Deletes the object if it still is the one that was looked at.
     pub(crate) async fn delete(&self, id: &Identity, uid: &str, resource_version: &str) -> Result<Deleted, Error> {
-        let delete = Delete {
-            uid: Some(uid),
-            resource_version: Some(resource_version),
-            propagation: None,
+        let params = DeleteParams {
+            uid: uid.to_owned(),
+            resource_version: resource_version.to_owned(),
             dry_run: self.dry_run,
+            ..DeleteParams::default()
         };
-        self.cluster.delete(id, delete).await
+        self.cluster.delete(id, &params).await
     }
 
     /// Makes a write, so that the watch's event of it is not taken for somebody else's.

@@ -1,7 +1,10 @@
 //! What the keeper asks of a cluster.
 
-use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
+use client::{
+    BoxFuture, Client, DeleteParams, Error, List, ListParams, Patch, PatchParams, Resource, WatchEvent, WatchParams,
+    WriteParams,
+};
+use futures_util::stream::{self, BoxStream, StreamExt};
 use object::{Status, Value};
 
 use crate::identity::{Identity, Kind};
@@ -9,75 +12,165 @@ use crate::identity::{Identity, Kind};
 /// The answer to one request.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, Error>>;
 
-/// Why a request failed.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Error {
-    /// The server said no.
-    Status(Box<Status>),
-    /// There was no answer, or none that can be read.
-    Unreachable(String),
+/// How many objects come in one piece of a list.
+const PAGE: u32 = 500;
+
+/// Where the objects of a kind are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// In namespaces.
+    Namespaced,
+    /// Outside of namespaces.
+    Cluster,
 }
 
-impl Error {
-    /// Whether the server answered with this reason.
-    pub fn has_reason(&self, reason: &str) -> bool {
-        matches!(self, Error::Status(status) if status.reason == reason)
+/// What a deletion did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// The object is gone.
+    Gone,
+    /// The object will go when its finalizers, its dependents or its grace period are done.
+    Waiting,
+}
+
+/// The events of a watch of metadata.
+pub type Events = BoxStream<'static, Result<WatchEvent, Error>>;
+
+/// A cluster, seen with one identity. Implementations wait for as long as a request may take, and then give up.
+pub trait Cluster: Send + Sync {
+    /// Where the objects of a kind are; `None` if the kind is not served.
+    fn scope<'a>(&'a self, kind: &'a Kind) -> Answer<'a, Option<Scope>>;
+
+    /// The live object; `None` if there is none.
+    fn get<'a>(&'a self, id: &'a Identity) -> Answer<'a, Option<Value>>;
+
+    /// Makes an object; `AlreadyExists` if there is one.
+    fn create<'a>(&'a self, id: &'a Identity, object: &'a Value, params: &'a WriteParams) -> Answer<'a, Value>;
+
+    /// Replaces an object by one that carries its resourceVersion.
+    fn replace<'a>(&'a self, id: &'a Identity, object: &'a Value, params: &'a WriteParams) -> Answer<'a, Value>;
+
+    /// Changes an object, and returns it as it then is.
+    fn patch<'a>(&'a self, id: &'a Identity, patch: &'a Patch, params: &'a PatchParams) -> Answer<'a, Value>;
+
+    /// Deletes an object.
+    fn delete<'a>(&'a self, id: &'a Identity, params: &'a DeleteParams) -> Answer<'a, Deleted>;
+
+    /// The metadata of the kind's objects in all namespaces whose labels match `selector`.
+    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str) -> Answer<'a, List>;
+
+    /// What happens to those objects after `resource_version`. The stream ends when the server ends it, and then, or
+    /// after an error, may be opened again where it left off; after one that is expired only after another list.
+    fn watch_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str, resource_version: &'a str)
+    -> Answer<'a, Events>;
+}
+
+impl Cluster for Client {
+    fn scope<'a>(&'a self, kind: &'a Kind) -> Answer<'a, Option<Scope>> {
+        Box::pin(async move {
+            let resource = self.resource_of(&kind.api_version(), &kind.kind).await?;
+            Ok(resource.map(|found| if found.namespaced { Scope::Namespaced } else { Scope::Cluster }))
+        })
     }
 
-    /// Whether the object, or what it is in, does not exist.
-    pub fn is_not_found(&self) -> bool {
-        self.has_reason("NotFound")
+    fn get<'a>(&'a self, id: &'a Identity) -> Answer<'a, Option<Value>> {
+        Box::pin(async move {
+            let resource = served(self, &id.kind).await?;
+            self.api(&resource).find(&id.namespace, &id.name).await
+        })
     }
 
-    /// Whether the object changed since it was read, or another manager owns a field.
-    pub fn is_conflict(&self) -> bool {
-        self.has_reason("Conflict")
+    fn create<'a>(&'a self, id: &'a Identity, object: &'a Value, params: &'a WriteParams) -> Answer<'a, Value> {
+        Box::pin(async move {
+            let resource = served(self, &id.kind).await?;
+            self.api(&resource).create_with(&id.namespace, object, params).await
+        })
     }
 
-    /// Whether an object could not be made because its namespace is going, or is not there.
-    pub fn is_namespace_gone(&self) -> bool {
-        let Error::Status(status) = self else { return false };
-        let Some(details) = &status.details else { return false };
-        details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
-            || status.reason == "NotFound" && details.kind == "namespaces"
+    fn replace<'a>(&'a self, id: &'a Identity, object: &'a Value, params: &'a WriteParams) -> Answer<'a, Value> {
+        Box::pin(async move {
+            let resource = served(self, &id.kind).await?;
+            self.api(&resource).update_with(object, "", params).await
+        })
     }
 
-    /// The managers whose fields an apply would have changed, with the fields, as upstream words them:
-    /// `conflict with "NAME" using v1` and `.data.k`.
-    pub fn field_conflicts(&self) -> Vec<FieldConflict<'_>> {
-        let Error::Status(status) = self else { return Vec::new() };
-        let causes = status.details.iter().flat_map(|details| &details.causes);
-        causes
-            .filter(|cause| cause.reason == "FieldManagerConflict")
-            .map(|cause| {
-                let rest = cause.message.strip_prefix("conflict with \"").unwrap_or(&cause.message);
-                let (manager, rest) = rest.split_once('"').unwrap_or((rest, ""));
-                FieldConflict {
-                    manager,
-                    field: &cause.field,
-                    with_subresource: rest.trim_start().starts_with("with subresource"),
+    fn patch<'a>(&'a self, id: &'a Identity, patch: &'a Patch, params: &'a PatchParams) -> Answer<'a, Value> {
+        Box::pin(async move {
+            let resource = served(self, &id.kind).await?;
+            self.api(&resource).patch(&id.namespace, &id.name, patch, params).await
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a Identity, params: &'a DeleteParams) -> Answer<'a, Deleted> {
+        Box::pin(async move {
+            let resource = served(self, &id.kind).await?;
+            let answer = self.api(&resource).delete(&id.namespace, &id.name, params).await?;
+            // What is deleted at once is answered by a status, or by the object without a time of deletion.
+            let waits = answer.at(&["metadata", "deletionTimestamp"]).is_some();
+            Ok(if waits { Deleted::Waiting } else { Deleted::Gone })
+        })
+    }
+
+    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str) -> Answer<'a, List> {
+        Box::pin(async move {
+            let resource = served(self, kind).await?;
+            let api = self.api(&resource);
+            let mut params = ListParams {
+                label_selector: selector.to_owned(),
+                limit: PAGE,
+                metadata_only: true,
+                ..ListParams::default()
+            };
+            let mut all = List::default();
+            loop {
+                let page = api.list("", &params).await?;
+                all.items.extend(page.items);
+                all.resource_version = page.resource_version;
+                if page.continue_token.is_empty() {
+                    return Ok(all);
                 }
-            })
-            .collect()
+                params.continue_token = page.continue_token;
+            }
+        })
+    }
+
+    fn watch_metadata<'a>(
+        &'a self,
+        kind: &'a Kind,
+        selector: &'a str,
+        resource_version: &'a str,
+    ) -> Answer<'a, Events> {
+        Box::pin(async move {
+            let resource = served(self, kind).await?;
+            let params = WatchParams {
+                label_selector: selector.to_owned(),
+                resource_version: resource_version.to_owned(),
+                metadata_only: true,
+                bookmarks: true,
+                ..WatchParams::default()
+            };
+            let watch = self.api(&resource).watch("", &params).await?;
+            let next = |mut watch: client::Watch| async { watch.next().await.map(|event| (event, watch)) };
+            Ok(stream::unfold(watch, next).boxed())
+        })
     }
 }
 
-impl From<Status> for Error {
-    fn from(status: Status) -> Self {
-        Error::Status(Box::new(status))
-    }
+async fn served(client: &Client, kind: &Kind) -> Result<Resource, Error> {
+    let found = client.resource_of(&kind.api_version(), &kind.kind).await?;
+    let missing = || format!("no matches for kind {:?} in version {:?}", kind.kind, kind.api_version());
+    found.ok_or_else(|| Error::from(Status::new(404, "NotFound", missing())))
 }
 
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Error::Status(status) => f.write_str(&status.message),
-            Error::Unreachable(why) => f.write_str(why),
-        }
-    }
+/// Whether an object could not be made because its namespace is going, or is not there.
+pub(crate) fn is_namespace_gone(error: &Error) -> bool {
+    error.has_cause("NamespaceTerminating")
+        || error.is_not_found()
+            && error
+                .status()
+                .and_then(|status| status.details.as_ref())
+                .is_some_and(|details| details.kind == "namespaces")
 }
-
-impl std::error::Error for Error {}
 
 /// A field that an apply would have changed, and who owns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,126 +183,19 @@ pub struct FieldConflict<'a> {
     pub with_subresource: bool,
 }
 
-/// Where the objects of a kind are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// In namespaces.
-    Namespaced,
-    /// Outside of namespaces.
-    Cluster,
-}
-
-/// A change of one object.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Patch {
-    /// A list of operations.
-    Json(Value),
-    /// A merge patch.
-    Merge(Value),
-    /// A strategic merge patch, for built-in kinds.
-    Strategic(Value),
-    /// Server-side apply of an object; it may make the object.
-    Apply {
-        /// What is applied.
-        object: Value,
-        /// Whether fields are taken from other managers.
-        force: bool,
-    },
-}
-
-/// How a write is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Write<'a> {
-    /// The field manager.
-    pub manager: &'a str,
-    /// Whether everything but the write itself is done.
-    pub dry_run: bool,
-}
-
-/// What of an object's dependents a deletion concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
-    /// They are deleted afterwards.
-    Background,
-    /// They are deleted first.
-    Foreground,
-    /// They stay.
-    Orphan,
-}
-
-/// How an object is deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Delete<'a> {
-    /// The object must still be this one.
-    pub uid: Option<&'a str>,
-    /// The object must still be in this version.
-    pub resource_version: Option<&'a str>,
-    /// `None` leaves it to the kind.
-    pub propagation: Option<Propagation>,
-    /// Whether everything but the deletion itself is done.
-    pub dry_run: bool,
-}
-
-/// What a deletion did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deleted {
-    /// The object is gone.
-    Gone,
-    /// The object will go when its finalizers, its dependents or its grace period are done.
-    Waiting,
-}
-
-/// A list of the metadata of the objects of one kind, and what comes after it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Listed {
-    /// The objects, as far as `PartialObjectMetadata` tells.
-    pub items: Vec<Value>,
-    /// Where a watch goes on.
-    pub resource_version: String,
-}
-
-/// One event of a watch.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    /// An object was made or changed; its metadata.
-    Applied(Value),
-    /// An object was deleted, or no longer matches the selector; its last metadata.
-    Deleted(Value),
-    /// Nothing happened up to this version.
-    Bookmark(String),
-}
-
-/// A cluster, seen with one identity. Implementations wait for as long as a request may take, and then give up.
-pub trait Cluster: Send + Sync + 'static {
-    /// Where the objects of a kind are; `None` if the kind is not served.
-    fn scope<'a>(&'a self, kind: &'a Kind) -> Answer<'a, Option<Scope>>;
-
-    /// The live object; `None` if there is none.
-    fn get<'a>(&'a self, id: &'a Identity) -> Answer<'a, Option<Value>>;
-
-    /// Makes an object; `AlreadyExists` if there is one.
-    fn create<'a>(&'a self, id: &'a Identity, object: Value, write: Write<'a>) -> Answer<'a, Value>;
-
-    /// Replaces an object by one that carries its resourceVersion.
-    fn replace<'a>(&'a self, id: &'a Identity, object: Value, write: Write<'a>) -> Answer<'a, Value>;
-
-    /// Changes an object, and returns it as it then is.
-    fn patch<'a>(&'a self, id: &'a Identity, patch: Patch, write: Write<'a>) -> Answer<'a, Value>;
-
-    /// Deletes an object.
-    fn delete<'a>(&'a self, id: &'a Identity, delete: Delete<'a>) -> Answer<'a, Deleted>;
-
-    /// The metadata of the kind's objects in all namespaces whose labels match `selector`.
-    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str) -> Answer<'a, Listed>;
-
-    /// What happens to those objects after `resource_version`. The stream ends when the server ends it, and then, or
-    /// after an error, may be opened again where it left off; after `Expired` only after another list.
-    fn watch_metadata<'a>(
-        &'a self,
-        kind: &'a Kind,
-        selector: &'a str,
-        resource_version: &'a str,
-    ) -> Answer<'a, BoxStream<'static, Result<Change, Error>>>;
+impl FieldConflict<'_> {
+    /// The conflicts that made an apply fail, as upstream words them: `conflict with "NAME" using v1`.
+    pub fn read(error: &Error) -> Vec<FieldConflict<'_>> {
+        let details = error.status().and_then(|status| status.details.as_ref());
+        let causes = details.into_iter().flat_map(|details| &details.causes);
+        let conflicts = causes.filter(|cause| cause.reason == "FieldManagerConflict").map(|cause| {
+            let rest = cause.message.strip_prefix("conflict with \"").unwrap_or(&cause.message);
+            let (manager, rest) = rest.split_once('"').unwrap_or((rest, ""));
+            let with_subresource = rest.trim_start().starts_with("with subresource");
+            FieldConflict { manager, field: &cause.field, with_subresource }
+        });
+        conflicts.collect()
+    }
 }
 
 #[cfg(test)]
@@ -233,7 +219,7 @@ mod tests {
         ] {
             let error = conflict(message, ".spec.replicas");
             let expected = FieldConflict { manager, field: ".spec.replicas", with_subresource };
-            assert_eq!(error.field_conflicts(), [expected], "{message}");
+            assert_eq!(FieldConflict::read(&error), [expected], "{message}");
         }
     }
 }

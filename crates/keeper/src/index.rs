@@ -154,6 +154,11 @@ impl Index {
         self.kinds.iter().map(kind).collect()
     }
 
+    /// How many kinds have an open watch.
+    pub fn live_kinds(&self) -> usize {
+        self.kinds.values().filter(|watched| watched.is_live).count()
+    }
+
     /// How many objects are under management.
     pub fn len(&self) -> usize {
         self.objects.len()

@@ -13,7 +13,9 @@ use object::{Value, json};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::cluster::{Cluster, Error, Scope};
+use client::{Clock, Error};
+
+use crate::cluster::{Cluster, Scope};
 use crate::identity::{Identity, Kind, ObjectKey};
 use crate::index::{Claim, Index};
 use crate::item::{Item, State};
@@ -25,9 +27,6 @@ use crate::tracking;
 /// Decides from the live object (`None` if there is none) whether a target may be applied. An error is not shown: it
 /// could hold what the object holds.
 pub type Condition = Arc<dyn Fn(Option<&Value>) -> Result<bool, String> + Send + Sync>;
-
-/// Tells the time.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// One rendered target.
 #[derive(Clone)]
@@ -166,6 +165,11 @@ impl Keeper {
     /// How many objects are under management.
     pub fn objects(&self) -> usize {
         self.shared.index.lock().len()
+    }
+
+    /// How many kinds are watched by open watches.
+    pub fn watched(&self) -> usize {
+        self.shared.index.lock().live_kinds()
     }
 
     /// Waits until objects of some parent are no longer as they were left. Everything is told once, to one caller.

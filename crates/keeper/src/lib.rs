@@ -43,12 +43,10 @@ mod seen;
 pub mod tracking;
 mod watch;
 
-pub use cluster::{
-    Answer, Change, Cluster, Delete, Deleted, Error, FieldConflict, Listed, Patch, Propagation, Scope, Write,
-};
+pub use cluster::{Answer, Cluster, Deleted, Events, FieldConflict, Scope};
 pub use identity::{Identity, Kind, ObjectKey};
 pub use item::{Item, State};
-pub use keeper::{Clock, Condition, Desired, Drift, Extent, Journal, Keeper, Options, Outcome, Run};
+pub use keeper::{Condition, Desired, Drift, Extent, Journal, Keeper, Options, Outcome, Run};
 pub use parent::{Family, LIFECYCLE_MANAGER, MANAGER_LENGTH, Naming, Parent};
 pub use policy::{Creation, Deletion, Policy};
 pub use resync::jittered;

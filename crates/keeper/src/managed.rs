@@ -69,16 +69,16 @@ pub(crate) fn is_declarative(live: &Value, manager: &str) -> bool {
     })
 }
 
+/// Whether an entry owns more than tracking labels.
 fn has_content(entry: &Value) -> bool {
-    let Some(fields) = entry.get("fieldsV1").and_then(Value::as_object) else { return false };
-    let outside = fields.keys().any(|key| key != "f:metadata");
-    let metadata = fields.get("f:metadata").and_then(Value::as_object);
-    let is_mark = |members: &Map| members.keys().all(|key| key == ".") || members.len() <= 1;
+    let members = |value: &Value| value.as_object().map(Map::len).unwrap_or_default();
+    let outside =
+        entry.get("fieldsV1").and_then(Value::as_object).is_some_and(|f| f.keys().any(|key| key != "f:metadata"));
+    let metadata = entry.at(&["fieldsV1", "f:metadata"]).and_then(Value::as_object);
+    let labels = keys(entry, "labels");
     outside
-        || metadata.is_some_and(|metadata| {
-            !(metadata.keys().all(|key| key == "f:labels")
-                && metadata.values().all(|labels| labels.as_object().is_some_and(is_mark)))
-        })
+        || labels.iter().any(|key| !tracking::is_tracking_label(key))
+        || metadata.is_some_and(|metadata| metadata.iter().any(|(key, value)| key != "f:labels" && members(value) > 0))
 }
 
 fn is_applied_by(entry: &Value, manager: &str) -> bool {

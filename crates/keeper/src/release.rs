@@ -1,7 +1,9 @@
 //! Letting go of one target.
 
 use crate::apply::SOON;
-use crate::cluster::{Deleted, Error};
+use client::Error;
+
+use crate::cluster::Deleted;
 use crate::item::Item;
 use crate::keeper::{Done, Work, manager};
 use crate::plan::{self, Heirs, Release, Target};
@@ -109,6 +111,6 @@ enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         // A JSON patch whose test fails is answered as invalid.
-        if error.is_conflict() || error.has_reason("Invalid") { Failure::Changed(error) } else { Failure::Other(error) }
+        if error.is_conflict() || error.is_invalid() { Failure::Changed(error) } else { Failure::Other(error) }
     }
 }

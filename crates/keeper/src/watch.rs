@@ -8,7 +8,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::cluster::{Change, Cluster, Error};
+use client::{Error, WatchEvent};
+
+use crate::cluster::Cluster;
 use crate::identity::{Identity, Kind, ObjectKey};
 use crate::keeper::{Keeper, Shared};
 use crate::seen::Seen;
@@ -98,14 +100,14 @@ async fn stay(shared: &Shared, cluster: &dyn Cluster, kind: &Kind, mut version: 
             let now = shared.now();
             match event {
                 Err(error) => return error,
-                Ok(Change::Bookmark(at)) => version = at,
-                Ok(Change::Applied(object)) => {
+                Ok(WatchEvent::Bookmark(at)) => version = at,
+                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
                     object.meta_str("resourceVersion").clone_into(&mut version);
                     if let Some(key) = key(kind, &object) {
                         shared.index.lock().saw(&key, Seen::of(&object), now);
                     }
                 }
-                Ok(Change::Deleted(object)) => {
+                Ok(WatchEvent::Deleted(object)) => {
                     object.meta_str("resourceVersion").clone_into(&mut version);
                     if let Some(key) = key(kind, &object) {
                         shared.index.lock().lost(&key, now);
