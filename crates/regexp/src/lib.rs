@@ -20,8 +20,11 @@
 //! scripts are those of Go 1.24.
 
 mod class;
+mod groups;
 mod parse;
 mod tree;
+
+pub use groups::Groups;
 
 use regex_automata::meta;
 use std::fmt;

@@ -5,13 +5,16 @@
 
 use crate::class;
 use crate::tree::{MAX_HEIGHT, MAX_REPEAT, MAX_SIZE, Node, Quantifier};
-use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Dot, Hir, Look};
+use regex_syntax::hir::{Capture, ClassUnicode, ClassUnicodeRange, Dot, Hir, Look};
 
 /// The most ranges of classes a pattern may have. Go allows eight times as many.
 const MAX_RANGES: usize = 2 << 20;
 
 /// What is wrong, and the part of the pattern to show.
 pub(crate) type Wrong = (&'static str, String);
+
+/// The names of groups from 1 on, where they have one.
+pub(crate) type Names = Vec<Option<Box<str>>>;
 
 const INVALID_RANGE: &str = "invalid character class range";
 const INVALID_ESCAPE: &str = "invalid escape sequence";
@@ -34,6 +37,8 @@ struct Group {
     /// The flags outside.
     flags: Flags,
     captures: bool,
+    /// Its number, if groups are asked for.
+    number: Option<u32>,
     /// The finished alternatives.
     ways: Vec<Node>,
     /// The parts of the current alternative.
@@ -57,11 +62,23 @@ struct Parser<'p> {
     /// Whether the cheap bounds on the size no longer do.
     sized: bool,
     ranges: usize,
+    /// The names of the groups so far, if they are asked for.
+    names: Option<Names>,
 }
 
 /// Parses a pattern.
 pub(crate) fn parse(pattern: &str) -> Result<Hir, Wrong> {
-    let parser = Parser {
+    Ok(parser(pattern).parse()?.0)
+}
+
+/// Parses a pattern whose groups are asked for. The names are those of the groups from 1 on.
+pub(crate) fn parse_groups(pattern: &str) -> Result<(Hir, Names), Wrong> {
+    let (hir, names) = Parser { names: Some(Vec::new()), ..parser(pattern) }.parse()?;
+    Ok((hir, names.unwrap_or_default()))
+}
+
+fn parser(pattern: &str) -> Parser<'_> {
+    Parser {
         pattern,
         at: 0,
         flags: Flags::default(),
@@ -71,8 +88,8 @@ pub(crate) fn parse(pattern: &str) -> Result<Hir, Wrong> {
         repeats: 1,
         sized: false,
         ranges: 0,
-    };
-    parser.parse()
+        names: None,
+    }
 }
 
 impl<'p> Parser<'p> {
@@ -94,7 +111,7 @@ impl<'p> Parser<'p> {
         Some(c)
     }
 
-    fn parse(mut self) -> Result<Hir, Wrong> {
+    fn parse(mut self) -> Result<(Hir, Option<Names>), Wrong> {
         // Where the last thing started, if it was a repetition.
         let mut last_repeat = None;
         while let Some(b) = self.peek() {
@@ -104,7 +121,7 @@ impl<'p> Parser<'p> {
                 b'(' if self.rest().starts_with("(?") => self.perl_group()?,
                 b'(' => {
                     self.at += 1;
-                    self.open(true);
+                    self.open_capture(None);
                 }
                 b'|' => {
                     self.at += 1;
@@ -166,7 +183,16 @@ impl<'p> Parser<'p> {
         let ways = std::mem::take(&mut self.group.ways);
         let node = Node::alternate(ways);
         self.check(&node)?;
-        Ok(node.hir)
+        Ok((node.hir, self.names))
+    }
+
+    /// Opens a group that captures, in Go; `name` is its name.
+    fn open_capture(&mut self, name: Option<&str>) {
+        self.open(true);
+        if let Some(names) = &mut self.names {
+            names.push(name.map(Into::into));
+            self.group.number = u32::try_from(names.len()).ok();
+        }
     }
 
     fn open(&mut self, captures: bool) {
@@ -194,9 +220,17 @@ impl<'p> Parser<'p> {
         self.flags = inner.flags;
         let node = Node::alternate(inner.ways);
         self.check(&node)?;
+        let node = self.numbered(node, inner.number);
         let node = if inner.captures { node.capture() } else { Node { is_char: false, ..node } };
         self.nodes = self.nodes.saturating_sub(1);
         self.push(node)
+    }
+
+    /// The part as a group that is asked for.
+    fn numbered(&self, node: Node, number: Option<u32>) -> Node {
+        let Some(index) = number else { return node };
+        let name = self.names.as_ref().and_then(|names| names.get(index as usize - 1).cloned().flatten());
+        Node { hir: Hir::capture(Capture { index, name, sub: Box::new(node.hir) }), ..node }
     }
 
     /// Adds a part to the current alternative.
@@ -319,7 +353,7 @@ impl<'p> Parser<'p> {
             if name.is_empty() || !name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric()) {
                 return Err((INVALID, self.from(start)));
             }
-            self.open(true);
+            self.open_capture(Some(name));
             return Ok(());
         }
         self.at += 2;
