@@ -1,0 +1,12 @@
+//! Applications and their ResourceTrackers.
+//!
+//! An Application declares components; rendered, they are objects in one or more clusters. What was applied is recorded
+//! in ResourceTrackers before it is applied, so that whatever happens it is known what there is to keep, and to clean up.
+
+pub mod collect;
+pub mod compression;
+pub mod health;
+pub mod names;
+pub mod policy;
+pub mod three_way;
+pub mod tracker;
