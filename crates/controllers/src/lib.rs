@@ -25,10 +25,15 @@
 mod caches;
 mod context;
 mod controller;
+mod cronjob;
+mod disruption;
 mod in_process;
+mod job;
+mod pods;
 mod registry;
 mod runner;
 mod service_accounts;
+mod volumes;
 
 pub use context::{Context, Settings};
 pub use controller::{Controller, Wiring, controller_of};

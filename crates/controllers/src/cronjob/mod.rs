@@ -1,0 +1,4 @@
+//! CronJobs.
+pub mod rules;
+pub mod schedule;
+pub mod times;

@@ -1,0 +1,2 @@
+//! Budgets.
+pub mod rules;

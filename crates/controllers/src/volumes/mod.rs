@@ -1,0 +1,3 @@
+//! Volumes.
+pub mod binding;
+pub mod matching;
