@@ -12,9 +12,9 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// The first wait of a key whose work failed (client-go's default).
-const FIRST_WAIT: Duration = Duration::from_millis(5);
+pub const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// The longest wait (client-go's default).
-const LONGEST_WAIT: Duration = Duration::from_secs(1000);
+pub const LONGEST_WAIT: Duration = Duration::from_secs(1000);
 
 /// A work queue; clones are the same queue. Time is tokio's, which tests can stop.
 pub struct Queue<K = String> {

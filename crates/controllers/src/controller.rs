@@ -13,6 +13,10 @@ pub trait Controller: Send + Sync + Sized + 'static {
     const NAME: &'static str;
     /// How many keys are worked on at the same time.
     const WORKERS: usize = 5;
+    /// How long a key waits after its first failure.
+    const FIRST_WAIT: Duration = client::queue::FIRST_WAIT;
+    /// The longest wait after failures.
+    const LONGEST_WAIT: Duration = client::queue::LONGEST_WAIT;
 
     /// Makes the controller: opens its caches and says which of their changes mean work.
     fn new(wiring: &mut Wiring) -> Self;
@@ -40,9 +44,9 @@ impl std::fmt::Debug for Wiring {
 }
 
 impl Wiring {
-    pub(crate) fn new(context: &Context) -> Self {
+    pub(crate) fn new(context: &Context, queue: Queue) -> Self {
         let context = context.clone();
-        Wiring { context, queue: Queue::default(), caches: Vec::new(), handlers: Vec::new() }
+        Wiring { context, queue, caches: Vec::new(), handlers: Vec::new() }
     }
 
     /// What the controller is given.

@@ -29,11 +29,14 @@ mod cronjob;
 mod disruption;
 mod in_process;
 mod job;
+mod pod_control;
 mod pods;
 mod registry;
 mod runner;
 mod service_accounts;
+mod services;
 mod volumes;
+mod written;
 
 pub use context::{Context, Settings};
 pub use controller::{Controller, Wiring, controller_of};

@@ -69,6 +69,11 @@ pub fn time(object: &Value, field: &str) -> Option<Timestamp> {
     object.text(field).parse().ok()
 }
 
+/// A time as objects have it, to the second.
+pub fn seconds(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
+}
+
 /// Which of two active pods goes first when there are too many: the one that has come less far (client-go's `ActivePods`).
 pub fn compare_for_removal(a: &Value, b: &Value) -> Ordering {
     removal_rank(a).cmp(&removal_rank(b))

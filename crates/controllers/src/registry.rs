@@ -46,5 +46,14 @@ const fn inside(name: &'static str) -> Entry {
 pub const REGISTRY: &[Entry] = &[
     inside("clusterrole-aggregation-controller"),
     inside("namespace-controller"),
+    keyed::<crate::cronjob::CronJobs>(Area::Workloads),
+    keyed::<crate::disruption::Disruption>(Area::Workloads),
+    keyed::<crate::job::Jobs>(Area::Workloads),
+    keyed::<crate::services::EndpointSlices>(Area::Workloads),
+    keyed::<crate::services::EndpointsController>(Area::Workloads),
+    keyed::<crate::services::Mirroring>(Area::Workloads),
+    keyed::<crate::volumes::Binder>(Area::Workloads),
+    keyed::<crate::volumes::ClaimProtection>(Area::Workloads),
+    keyed::<crate::volumes::VolumeProtection>(Area::Workloads),
     keyed::<crate::service_accounts::ServiceAccounts>(Area::Base),
 ];

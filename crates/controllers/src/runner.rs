@@ -30,7 +30,7 @@ pub(crate) fn run<C: Controller>(context: &Context) -> Running {
     let mut running = Running::default();
     let context = context.clone();
     running.spawn(async move {
-        let mut wiring = Wiring::new(&context);
+        let mut wiring = Wiring::new(&context, client::Queue::with_waits(C::FIRST_WAIT, C::LONGEST_WAIT));
         let controller = Arc::new(C::new(&mut wiring));
         wiring.subscribe();
         for cache in std::mem::take(&mut wiring.caches) {

@@ -59,7 +59,8 @@ impl Schedule {
         for prefix in ["TZ=", "CRON_TZ="] {
             if let Some(named) = text.strip_prefix(prefix) {
                 let (name, after) = named.split_once(' ').unwrap_or((named, ""));
-                zone = time_zone(name).ok_or_else(|| format!("provided bad location {name}: unknown time zone {name}"))?;
+                zone =
+                    time_zone(name).ok_or_else(|| format!("provided bad location {name}: unknown time zone {name}"))?;
                 rest = after.trim();
             }
         }
@@ -298,7 +299,18 @@ mod tests {
 
     #[test]
     fn what_is_no_schedule_is_refused() {
-        for bad in ["", "* * * *", "61 * * * *", "*/0 * * * *", "5-1 * * * *", "1-2-3 * * * *", "x * * * *", "@often", "@every x", "TZ=Mars/X * * * * *"] {
+        for bad in [
+            "",
+            "* * * *",
+            "61 * * * *",
+            "*/0 * * * *",
+            "5-1 * * * *",
+            "1-2-3 * * * *",
+            "x * * * *",
+            "@often",
+            "@every x",
+            "TZ=Mars/X * * * * *",
+        ] {
             assert!(Schedule::parse(bad, &TimeZone::UTC).is_err(), "{bad}");
         }
     }

@@ -86,13 +86,7 @@ pub fn healthy(pods: &[&Value], disrupted: &Disrupted) -> i64 {
 }
 
 /// The budget with its new status; nothing if the status is so already.
-pub fn with_status(
-    budget: &Value,
-    expected: Expected,
-    healthy: i64,
-    disrupted: &Map,
-    now: Timestamp,
-) -> Option<Value> {
+pub fn with_status(budget: &Value, expected: Expected, healthy: i64, disrupted: &Map, now: Timestamp) -> Option<Value> {
     let spare = healthy.saturating_sub(expected.healthy);
     let allowed = if expected.pods <= 0 { 0 } else { spare.max(0) };
     let generation = budget.sub("metadata").int("generation");
@@ -112,8 +106,7 @@ pub fn with_status(
     let told = told.is_some_and(|c| c.text("status") == holds && c.text("reason") == reason);
     let same = |key: &str| old.get(key).filter(|v| !v.is_null()) == status.get(key);
     let evictions = old.members("disruptedPods") == disrupted;
-    let numbers =
-        ["currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed", "observedGeneration"];
+    let numbers = ["currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed", "observedGeneration"];
     if told && evictions && numbers.iter().all(|key| same(key)) {
         return None;
     }
@@ -152,7 +145,7 @@ fn with_condition(
     let mut out = conditions.to_vec();
     let old = out.iter().position(|c| c.text("type") == kind);
     let since = old.and_then(|i| out.get(i)).filter(|c| c.text("status") == holds);
-    let since = since.map_or_else(|| crate::job::status::seconds(now), |c| c.text("lastTransitionTime").to_owned());
+    let since = since.map_or_else(|| pods::seconds(now), |c| c.text("lastTransitionTime").to_owned());
     let mut condition = map! {
         "type" => kind, "status" => holds, "reason" => reason, "message" => message, "lastTransitionTime" => since,
     };
@@ -235,7 +228,10 @@ mod tests {
         assert_eq!(with_status(&written, expected, 3, &Map::new(), later), None);
         let worse = with_status(&written, expected, 2, &Map::new(), later).unwrap();
         let condition = worse.sub("status").list("conditions").first().unwrap().clone();
-        assert_eq!((condition.text("reason"), condition.text("lastTransitionTime")), ("InsufficientPods", "2026-01-01T00:01:00Z"));
+        assert_eq!(
+            (condition.text("reason"), condition.text("lastTransitionTime")),
+            ("InsufficientPods", "2026-01-01T00:01:00Z")
+        );
         let none = with_status(&budget, Expected { pods: 0, healthy: 0 }, 0, &Map::new(), now).unwrap();
         assert_eq!(none.sub("status").int("disruptionsAllowed"), 0);
     }
@@ -250,7 +246,8 @@ mod tests {
                 r#"{{"metadata":{{"name":"{name}"{more}}},"status":{{"conditions":[{{"type":"Ready","status":"True"}}]}}}}"#
             ))
         };
-        let pods = [pod("a", ""), pod("b", ""), pod("c", r#","deletionTimestamp":"2026-01-01T00:01:00Z""#), pod("d", "")];
+        let pods =
+            [pod("a", ""), pod("b", ""), pod("c", r#","deletionTimestamp":"2026-01-01T00:01:00Z""#), pod("d", "")];
         let pods: Vec<&Value> = pods.iter().collect();
         let found = disrupted(&budget, &pods, at("2026-01-01T00:02:30Z"));
         assert_eq!((found.pods.len(), found.overdue.as_slice()), (1, ["a".to_owned()].as_slice()));
@@ -260,8 +257,9 @@ mod tests {
 
     #[test]
     fn a_selector_is_shown_as_go_does() {
-        let selector =
-            parse(r#"{"matchLabels":{"app":"web"},"matchExpressions":[{"key":"a","operator":"In","values":["x","y"]}]}"#);
+        let selector = parse(
+            r#"{"matchLabels":{"app":"web"},"matchExpressions":[{"key":"a","operator":"In","values":["x","y"]}]}"#,
+        );
         assert_eq!(
             selector_text(&selector),
             "&LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:a,Operator:In,Values:[x y],},},}"

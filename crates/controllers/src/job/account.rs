@@ -4,7 +4,8 @@ use super::assess::Assessment;
 use super::pod::Pod;
 use super::policy::{self, Action};
 use super::spec::Spec;
-use super::status::{Condition, Status, seconds};
+use super::status::{Condition, Status};
+use crate::pods::seconds;
 use jiff::Timestamp;
 use std::collections::HashSet;
 
@@ -43,8 +44,7 @@ pub fn account<'a>(
         ..Accounting::default()
     };
     let uncounted = |uids: &[String]| uids.iter().cloned().collect::<HashSet<String>>();
-    let (known_succeeded, known_failed) =
-        (uncounted(&status.uncounted_succeeded), uncounted(&status.uncounted_failed));
+    let (known_succeeded, known_failed) = (uncounted(&status.uncounted_succeeded), uncounted(&status.uncounted_failed));
     out.changed = status.count_released(&out.with_finalizer);
     let fails = out.finished.as_ref().is_some_and(|c| c.kind != "SuccessCriteriaMet");
     let mut new_indexes = 0;

@@ -65,9 +65,8 @@ pub fn assess(input: &Input<'_>) -> Assessment {
     let failed_pod = |p: &Pod<'_>| p.failed(spec.only_replace_failed);
     let new_succeeded = new_pods(input, &status.uncounted_succeeded, Pod::succeeded);
     let new_failed = new_pods(input, &status.uncounted_failed, failed_pod);
-    let counts = |p: &&Pod<'_>| {
-        policy::match_failure(spec.failure_policy, p.object).is_none_or(|m| m.action != Action::Ignore)
-    };
+    let counts =
+        |p: &&Pod<'_>| policy::match_failure(spec.failure_policy, p.object).is_none_or(|m| m.action != Action::Ignore);
     let failed_now = new_failed.iter().filter(counts).count() + status.uncounted_failed.len();
     let failed = status.failed.saturating_add(failed_now as i64);
 
@@ -110,9 +109,10 @@ fn decided(input: &Input<'_>) -> Option<Condition> {
     if let Some(target) = Condition::find(input.status, "FailureTarget") {
         return Some(target.turned("Failed"));
     }
-    let failing = input.pods.iter().filter(|p| p.failed(spec.only_replace_failed)).find_map(|p| {
-        policy::match_failure(spec.failure_policy, p.object).filter(|m| m.action == Action::FailJob)
-    })?;
+    let failing =
+        input.pods.iter().filter(|p| p.failed(spec.only_replace_failed)).find_map(|p| {
+            policy::match_failure(spec.failure_policy, p.object).filter(|m| m.action == Action::FailJob)
+        })?;
     Some(Condition::new("FailureTarget", "PodFailurePolicy", &failing.message))
 }
 

@@ -46,7 +46,9 @@ impl Indexes {
 
     /// How many there are.
     pub fn len(&self) -> i64 {
-        self.0.iter().fold(0, |count, (first, last)| last.saturating_sub(*first).saturating_add(1).saturating_add(count))
+        self.0
+            .iter()
+            .fold(0, |count, (first, last)| last.saturating_sub(*first).saturating_add(1).saturating_add(count))
     }
 
     /// Whether there are none.

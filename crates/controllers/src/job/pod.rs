@@ -143,7 +143,8 @@ mod tests {
 
     #[test]
     fn a_deleted_pod_has_failed_unless_only_failed_ones_are_replaced() {
-        let pod = json::parse(br#"{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"},"status":{"phase":"Running"}}"#);
+        let pod =
+            json::parse(br#"{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"},"status":{"phase":"Running"}}"#);
         let pod = pod.unwrap();
         assert!(Pod::new(&pod).failed(false));
         assert!(!Pod::new(&pod).failed(true));

@@ -123,7 +123,10 @@ mod tests {
         };
         let disrupted = pod(r#"{"conditions":[{"type":"DisruptionTarget","status":"True"}]}"#);
         for (pod, expected) in [
-            (disrupted, Some((Action::Ignore, "Pod n/p has condition DisruptionTarget matching Ignore rule at index 0"))),
+            (
+                disrupted,
+                Some((Action::Ignore, "Pod n/p has condition DisruptionTarget matching Ignore rule at index 0")),
+            ),
             (
                 exit("main", 42),
                 Some((

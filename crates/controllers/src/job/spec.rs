@@ -68,5 +68,5 @@ pub fn is_managed_by_other(job: &Value) -> bool {
 
 /// Whether a Job has ended.
 pub fn is_finished(job: &Value) -> bool {
-    crate::cronjob::rules::finished(job).is_some()
+    crate::cronjob::finished(job).is_some()
 }

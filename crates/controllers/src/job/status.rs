@@ -1,5 +1,6 @@
 //! The status of a Job.
 
+use crate::pods::seconds;
 use jiff::Timestamp;
 use kinds::read::Read;
 use object::{Map, Value, map};
@@ -46,11 +47,6 @@ impl Condition {
         }
         out.into()
     }
-}
-
-/// A time as objects have it, to the second.
-pub fn seconds(time: Timestamp) -> String {
-    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }
 
 /// The status of a Job.

@@ -23,9 +23,8 @@ fn parse(text: &str) -> Value {
 fn pod(text: &str) -> Value {
     let (uid, rest) = text.split_once(':').unwrap();
     let phase = rest.split(['!', '-', '#', '~']).next().unwrap();
-    let number = |mark: char| {
-        rest.split_once(mark).map(|(_, n)| n.chars().take_while(char::is_ascii_digit).collect::<String>())
-    };
+    let number =
+        |mark: char| rest.split_once(mark).map(|(_, n)| n.chars().take_while(char::is_ascii_digit).collect::<String>());
     let mut pod = parse(&format!(
         r#"{{"metadata":{{"name":"{uid}","uid":"{uid}","creationTimestamp":"2026-01-01T00:00:00Z"}},"status":{{"phase":"{phase}"}}}}"#
     ));
@@ -59,8 +58,7 @@ impl Case {
         let (spec, status) = (Spec::of(&self.job), Status::of(&self.job));
         let (released, now) = (HashSet::new(), NOW.parse().unwrap());
         let backoff = Backoff::default();
-        let found =
-            assess(&Input { spec: &spec, pods: &pods, status: &status, released: &released, backoff, now });
+        let found = assess(&Input { spec: &spec, pods: &pods, status: &status, released: &released, backoff, now });
         look(&spec, &pods, found)
     }
 
@@ -119,7 +117,8 @@ fn as_many_pods_run_as_are_wanted() {
 
 #[test]
 fn indexes_that_failed_are_not_tried_again() {
-    let spec = r#"{"completionMode":"Indexed","completions":3,"parallelism":3,"backoffLimit":99,"backoffLimitPerIndex":1}"#;
+    let spec =
+        r#"{"completionMode":"Indexed","completions":3,"parallelism":3,"backoffLimit":99,"backoffLimitPerIndex":1}"#;
     for (pods, expected) in [
         ("a:Failed#0", Plan::CreateIndexes(vec![0, 1, 2])),
         ("a:Failed#0~1", Plan::CreateIndexes(vec![1, 2])),
@@ -218,7 +217,9 @@ fn no_object_makes_the_rules_panic() {
         r#"{"completions":9223372036854775807,"parallelism":9223372036854775807,"completionMode":"Indexed","backoffLimitPerIndex":-1}"#,
         r#"{"completionMode":"Indexed","completions":3,"successPolicy":{"rules":[{"succeededIndexes":"0-9223372036854775807"}]}}"#,
     ] {
-        for status in ["{}", "null", r#"{"completedIndexes":"0-9223372036854775807,-,--,5-1","failed":9223372036854775000}"#] {
+        for status in
+            ["{}", "null", r#"{"completedIndexes":"0-9223372036854775807,-,--,5-1","failed":9223372036854775000}"#]
+        {
             for pods in ["", "a:Running#0 b:Failed#9223372036854775807 c:Succeeded!~9223372036854775807 d:Failed-"] {
                 let case = Case::new(spec, status, pods);
                 let _ = (case.plan(), case.end(), case.accounted());

@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn both_sides_are_bound_and_unbound() {
-        let volume = parse(r#"{"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"]}}"#);
+        let volume =
+            parse(r#"{"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"]}}"#);
         let bound = volume_bound(&volume, &claim()).unwrap();
         assert!(is_for(&bound, &claim()) && bound.annotation(BOUND_BY_CONTROLLER) == Some("yes"));
         assert_eq!(volume_bound(&bound, &claim()), None);
@@ -160,13 +161,20 @@ mod tests {
 
     #[test]
     fn a_status_is_written_only_when_it_changes() {
-        let volume = parse(r#"{"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"]}}"#);
+        let volume =
+            parse(r#"{"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"]}}"#);
         let bound = claim_status(&claim(), "Bound", Some(&volume)).unwrap().unwrap();
-        assert_eq!(json::to_string(bound.sub("status")), r#"{"accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"},"phase":"Bound"}"#);
+        assert_eq!(
+            json::to_string(bound.sub("status")),
+            r#"{"accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"},"phase":"Bound"}"#
+        );
         assert_eq!(claim_status(&bound, "Bound", Some(&volume)), Ok(None));
         let lost = claim_status(&bound, "Lost", None).unwrap().unwrap();
         assert_eq!(json::to_string(lost.sub("status")), r#"{"phase":"Lost"}"#);
         let bare = parse(r#"{"metadata":{"name":"v"}}"#);
-        assert_eq!(claim_status(&claim(), "Bound", Some(&bare)), Err("PersistentVolume \"v\" is without a storage capacity".into()));
+        assert_eq!(
+            claim_status(&claim(), "Bound", Some(&bare)),
+            Err("PersistentVolume \"v\" is without a storage capacity".into())
+        );
     }
 }
