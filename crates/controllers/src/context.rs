@@ -2,6 +2,7 @@
 
 use crate::caches::Caches;
 use crate::in_process::InProcess;
+use crate::simulated::Simulated;
 use apiserver::{Clock, Server};
 use client::cache::Selection;
 use client::events::Recorder;
@@ -15,12 +16,14 @@ pub struct Settings {
     pub clock: Clock,
     /// The authority of the server's certificate, in PEM form; empty where there is none.
     pub root_ca: String,
+    /// What is pretended where workloads are simulated.
+    pub simulated: Simulated,
 }
 
 impl Default for Settings {
     /// The system's time, and no authority.
     fn default() -> Self {
-        Settings { clock: Arc::new(jiff::Timestamp::now), root_ca: String::new() }
+        Settings { clock: Arc::new(jiff::Timestamp::now), root_ca: String::new(), simulated: Simulated::default() }
     }
 }
 

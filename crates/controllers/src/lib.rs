@@ -35,6 +35,7 @@ mod registry;
 mod runner;
 mod service_accounts;
 mod services;
+mod simulated;
 mod volumes;
 mod written;
 
@@ -43,3 +44,4 @@ pub use controller::{Controller, Wiring, controller_of};
 pub use in_process::InProcess;
 pub use registry::{Area, Entry, REGISTRY};
 pub use runner::{Running, start};
+pub use simulated::Simulated;

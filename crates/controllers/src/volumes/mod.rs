@@ -13,7 +13,7 @@ use kinds::read::Read;
 use object::Value;
 
 /// The keys of the claims that a pod uses.
-fn claims_of_pod(pod: &Value) -> Vec<String> {
+pub(crate) fn claims_of_pod(pod: &Value) -> Vec<String> {
     let volumes = pod.sub("spec").list("volumes").iter();
     let names = volumes.filter_map(|volume| {
         if volume.has("persistentVolumeClaim") {

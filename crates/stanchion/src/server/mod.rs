@@ -5,7 +5,7 @@ mod kubeconfig;
 mod logging;
 mod pki;
 
-use ::controllers::{Context, Settings, start};
+use ::controllers::{Context, Settings, Simulated, start};
 use apiserver::admission::webhooks::Webhooks;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
@@ -105,6 +105,18 @@ pub struct Args {
     #[arg(long, value_name = "MODE", value_enum, default_value = "off", env = "STANCHION_WORKLOADS")]
     workloads: controllers::Workloads,
 
+    /// How many nodes are pretended with --workloads simulated
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, env = "STANCHION_SIMULATED_NODES")]
+    simulated_nodes: usize,
+
+    /// How long a pretended pod takes to run and be ready, such as 500ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = Simulated::time, env = "STANCHION_SIMULATED_POD_START")]
+    simulated_pod_start: std::time::Duration,
+
+    /// How long a pretended pod runs that is to end, such as a Job's
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = Simulated::time, env = "STANCHION_SIMULATED_POD_RUN")]
+    simulated_pod_run: std::time::Duration,
+
     /// Let requests without credentials in as system:anonymous
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
     anonymous_auth: bool,
@@ -185,7 +197,10 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         ..apiserver::Options::default()
     };
     let server = apiserver::Server::new(store.clone(), options).await?;
-    let settings = Settings { root_ca: std::fs::read_to_string(pki.file("ca.crt"))?, ..Settings::default() };
+    let simulated =
+        Simulated { nodes: args.simulated_nodes, pod_start: args.simulated_pod_start, pod_run: args.simulated_pod_run };
+    let root_ca = std::fs::read_to_string(pki.file("ca.crt"))?;
+    let settings = Settings { root_ca, simulated, ..Settings::default() };
     let running = start(&Context::new(server.clone(), settings), |name| controllers.has(name));
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(listener.serve(server.clone(), stopped));

@@ -101,6 +101,7 @@ fn default(object: &mut Value) {
     let limit = if spec.has("backoffLimitPerIndex") { i64::from(i32::MAX) } else { 6 };
     default_to(spec, "backoffLimit", limit);
     default_to(spec, "completionMode", "NonIndexed");
+    default_to(spec, "manualSelector", false);
     default_to(spec, "suspend", false);
     let replacement = if spec.has("podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
     default_to(spec, "podReplacementPolicy", replacement);

@@ -1,0 +1,331 @@
+//! The states that a pod goes through, and how its status shows them.
+
+use super::script::{Restarts, Script};
+use crate::pods;
+use jiff::Timestamp;
+use kinds::read::Read;
+use object::{Map, Value, map};
+use std::time::Duration;
+
+/// How often containers that fail are started again, at first and at last.
+const FIRST_BACKOFF: Duration = Duration::from_secs(10);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
+
+/// What happens next to a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing.
+    Rest,
+    /// Something, after this time.
+    After(Duration),
+    /// Its containers start.
+    Start,
+    /// Its containers never start; it says why.
+    Wait(String),
+    /// Its containers end.
+    End,
+    /// It was told to stop and has.
+    Remove,
+}
+
+/// What happens next to a pod that has a node.
+pub fn next(pod: &Value, script: &Script, now: Timestamp) -> Step {
+    let since = |time: Option<Timestamp>| -> Duration {
+        time.map_or(Duration::ZERO, |t| now.duration_since(t).try_into().unwrap_or_default())
+    };
+    let left = |whole: Duration, passed: Duration| whole.checked_sub(passed).filter(|d| !d.is_zero());
+    let meta = pod.sub("metadata");
+    if pods::is_deleting(pod) {
+        let grace = Duration::from_secs(meta.int("deletionGracePeriodSeconds").max(0).unsigned_abs());
+        let end = pods::time(meta, "deletionTimestamp");
+        let told = end.and_then(|end| end.checked_sub(grace).ok());
+        let stop = script.stop_after.min(grace);
+        return left(stop, since(told)).map_or(Step::Remove, Step::After);
+    }
+    match pods::phase(pod) {
+        "Succeeded" | "Failed" => Step::Rest,
+        "Running" => {
+            let Some(started) = running_since(pod) else {
+                // Failed and not yet started again.
+                let (ended, failures) = last_end(pod);
+                return left(backoff(failures), since(ended)).map_or(Step::Start, Step::After);
+            };
+            let Some(run_for) = script.run_for else { return Step::Rest };
+            left(run_for, since(Some(started))).map_or(Step::End, Step::After)
+        }
+        _ => {
+            if let Some(why) = &script.waiting {
+                let told = container(pod).is_some_and(|c| c.sub("state").sub("waiting").text("reason") == why);
+                return if told { Step::Rest } else { Step::Wait(why.clone()) };
+            }
+            let bound = pods::condition(pod, "PodScheduled").and_then(|c| pods::time(c, "lastTransitionTime"));
+            let bound = bound.or_else(|| pods::time(meta, "creationTimestamp"));
+            left(script.start_after, since(bound)).map_or(Step::Start, Step::After)
+        }
+    }
+}
+
+fn container(pod: &Value) -> Option<&Value> {
+    pod.sub("status").list("containerStatuses").first()
+}
+
+fn running_since(pod: &Value) -> Option<Timestamp> {
+    pods::time(container(pod)?.sub("state").sub("running"), "startedAt")
+}
+
+/// When containers ended last, and how often they were started again.
+fn last_end(pod: &Value) -> (Option<Timestamp>, i64) {
+    let Some(container) = container(pod) else { return (None, 0) };
+    let ended = container.sub("lastState").sub("terminated");
+    (pods::time(ended, "finishedAt"), container.int("restartCount"))
+}
+
+fn backoff(restarts: i64) -> Duration {
+    FIRST_BACKOFF.saturating_mul(1 << restarts.clamp(0, 5)).min(LONGEST_BACKOFF)
+}
+
+/// Addresses of a pod and its node.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    /// The pod's.
+    pub pod: String,
+    /// The node's.
+    pub node: String,
+}
+
+/// The status of a pod whose containers start (again).
+pub fn started(pod: &Value, script: &Script, addresses: &Addresses, now: Timestamp) -> Value {
+    let time = pods::seconds(now);
+    let restarts = container(pod).filter(|_| pods::phase(pod) == "Running").map(|c| c.int("restartCount") + 1);
+    let containers = statuses(pod, "containers", |name| {
+        let mut out = map! {
+            "ready" => script.ready, "started" => true, "restartCount" => restarts.unwrap_or_default(),
+            "state" => map! { "running" => map! { "startedAt" => time.as_str() } },
+            "containerID" => format!("simulated://{}-{name}", pod.meta_str("uid")),
+        };
+        let last = container(pod).map(|c| c.sub("lastState").clone()).filter(|s| !s.is_null());
+        out.insert("lastState", last.unwrap_or_else(|| Map::new().into()));
+        out
+    });
+    let initial = statuses(pod, "initContainers", |name| {
+        map! {
+            "ready" => true, "started" => false, "restartCount" => 0i64, "lastState" => Map::new(),
+            "state" => map! { "terminated" => ended(0, "Completed", &time, &time) },
+            "containerID" => format!("simulated://{}-{name}", pod.meta_str("uid")),
+        }
+    });
+    let mut out = status(pod, "Running", script.ready, "", now);
+    set_addresses(&mut out, addresses);
+    out.set_at(&["containerStatuses"], containers.into());
+    if !initial.is_empty() {
+        out.set_at(&["initContainerStatuses"], initial.into());
+    }
+    if !out.has("startTime") {
+        out.set_at(&["startTime"], time.into());
+    }
+    out
+}
+
+/// The status of a pod whose containers cannot start.
+pub fn waiting(pod: &Value, why: &str, addresses: &Addresses, now: Timestamp) -> Value {
+    let containers = statuses(pod, "containers", |_| {
+        map! {
+            "ready" => false, "started" => false, "restartCount" => 0i64, "lastState" => Map::new(),
+            "state" => map! { "waiting" => map! { "reason" => why, "message" => "simulated" } },
+        }
+    });
+    let mut out = status(pod, "Pending", false, "ContainersNotReady", now);
+    out.set_at(&["hostIP"], addresses.node.as_str().into());
+    out.set_at(&["hostIPs"], vec![map! { "ip" => addresses.node.as_str() }].into());
+    out.set_at(&["containerStatuses"], containers.into());
+    out
+}
+
+/// The status of a pod whose containers end with this code, for good or until they are started again.
+pub fn finished(pod: &Value, code: i64, goes_on: bool, now: Timestamp) -> Value {
+    let time = pods::seconds(now);
+    let since = running_since(pod).map_or_else(|| time.clone(), pods::seconds);
+    let reason = if code == 0 { "Completed" } else { "Error" };
+    let restarts = container(pod).map(|c| c.int("restartCount")).unwrap_or_default();
+    let terminated = || map! { "terminated" => ended(code, reason, &since, &time) };
+    let containers = statuses(pod, "containers", |name| {
+        let mut out = map! {
+            "ready" => false, "started" => false, "restartCount" => restarts,
+            "containerID" => format!("simulated://{}-{name}", pod.meta_str("uid")),
+        };
+        if goes_on {
+            let message = "back-off restarting failed container";
+            out.insert("state", map! { "waiting" => map! { "reason" => "CrashLoopBackOff", "message" => message } });
+            out.insert("lastState", terminated());
+        } else {
+            out.insert("state", terminated());
+            out.insert("lastState", Map::new());
+        }
+        out
+    });
+    let (phase, why) = match (goes_on, code) {
+        (true, _) => ("Running", "ContainersNotReady"),
+        (false, 0) => ("Succeeded", "PodCompleted"),
+        (false, _) => ("Failed", "PodFailed"),
+    };
+    let mut out = status(pod, phase, false, why, now);
+    out.set_at(&["containerStatuses"], containers.into());
+    out
+}
+
+/// How a pod ends that is told to stop: servers end well, others are broken off.
+pub fn stop_code(script: &Script) -> i64 {
+    if script.restarts == Restarts::Always { 0 } else { 143 }
+}
+
+fn ended(code: i64, reason: &str, since: &str, time: &str) -> Map {
+    map! { "exitCode" => code, "reason" => reason, "startedAt" => since, "finishedAt" => time }
+}
+
+fn set_addresses(status: &mut Value, addresses: &Addresses) {
+    for (one, all, ip) in [("podIP", "podIPs", &addresses.pod), ("hostIP", "hostIPs", &addresses.node)] {
+        status.set_at(&[one], ip.as_str().into());
+        status.set_at(&[all], vec![map! { "ip" => ip.as_str() }].into());
+    }
+}
+
+/// The statuses of the containers in a list of the spec.
+fn statuses(pod: &Value, list: &str, state: impl Fn(&str) -> Map) -> Vec<Value> {
+    let containers = pod.sub("spec").list(list).iter();
+    let of = |container: &Value| {
+        let image = container.text("image");
+        let mut out = state(container.text("name"));
+        out.insert("name", container.text("name"));
+        out.insert("image", image);
+        out.insert("imageID", format!("simulated://{image}"));
+        Value::Object(out)
+    };
+    containers.map(of).collect()
+}
+
+/// The status with a phase and the conditions that go with it.
+fn status(pod: &Value, phase: &str, ready: bool, why: &str, now: Timestamp) -> Value {
+    let mut out = pod.sub("status").clone();
+    out.set_at(&["phase"], phase.into());
+    let up = phase == "Running" || matches!(phase, "Succeeded" | "Failed");
+    for (kind, holds) in [
+        ("PodReadyToStartContainers", phase == "Running"),
+        ("Initialized", up),
+        ("Ready", ready),
+        ("ContainersReady", ready),
+        ("PodScheduled", true),
+    ] {
+        let why = if holds || !matches!(kind, "Ready" | "ContainersReady") { "" } else { why };
+        set_condition(&mut out, kind, holds, why, now);
+    }
+    out
+}
+
+fn set_condition(status: &mut Value, kind: &str, holds: bool, why: &str, now: Timestamp) {
+    let text = if holds { "True" } else { "False" };
+    let mut conditions = status.list("conditions").to_vec();
+    let old = conditions.iter().position(|c| c.text("type") == kind);
+    let since = old.and_then(|i| conditions.get(i)).filter(|c| c.text("status") == text);
+    let since = since.map_or_else(|| pods::seconds(now), |c| c.text("lastTransitionTime").to_owned());
+    let mut new = map! {
+        "type" => kind, "status" => text, "lastProbeTime" => Value::Null, "lastTransitionTime" => since,
+    };
+    if !why.is_empty() {
+        new.insert("reason", why);
+    }
+    match old.and_then(|i| conditions.get_mut(i)) {
+        Some(old) => *old = new.into(),
+        None => conditions.push(new.into()),
+    }
+    status.set_at(&["conditions"], conditions.into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Simulated;
+    use super::*;
+    use object::json;
+
+    fn at(second: i64) -> Timestamp {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        start.checked_add(jiff::SignedDuration::from_secs(second)).unwrap()
+    }
+
+    fn pod(policy: &str, annotations: &str) -> Value {
+        let text = format!(
+            r#"{{"metadata":{{"uid":"u","creationTimestamp":"2026-01-01T00:00:00Z","annotations":{annotations}}},
+            "spec":{{"restartPolicy":"{policy}","containers":[{{"name":"c","image":"i"}}]}},"status":{{"phase":"Pending"}}}}"#
+        );
+        json::parse(text.as_bytes()).unwrap()
+    }
+
+    fn addresses() -> Addresses {
+        Addresses { pod: "10.0.0.1".into(), node: "10.0.0.2".into() }
+    }
+
+    fn put(pod: &mut Value, status: Value) {
+        pod.set_at(&["status"], status);
+    }
+
+    #[test]
+    fn a_server_starts_and_stays() {
+        let mut pod = pod("Always", "{}");
+        let script = Script::of(&pod, &Simulated::default());
+        assert_eq!(next(&pod, &script, at(0)), Step::After(Duration::from_secs(1)));
+        assert_eq!(next(&pod, &script, at(1)), Step::Start);
+        let status = started(&pod, &script, &addresses(), at(1));
+        put(&mut pod, status);
+        assert!(pods::is_ready(&pod));
+        assert_eq!(next(&pod, &script, at(100)), Step::Rest);
+        pod.set_at(&["metadata", "deletionTimestamp"], "2026-01-01T00:02:30Z".into());
+        pod.set_at(&["metadata", "deletionGracePeriodSeconds"], Value::Int(30));
+        assert_eq!(next(&pod, &script, at(120)), Step::Remove);
+    }
+
+    #[test]
+    fn a_task_ends_as_it_is_told() {
+        for (annotations, code, phase) in
+            [("{}", 0, "Succeeded"), (r#"{"simulated.stanchion.dev/exit-code":"3"}"#, 3, "Failed")]
+        {
+            let mut pod = pod("Never", annotations);
+            let script = Script::of(&pod, &Simulated::default());
+            let status = started(&pod, &script, &addresses(), at(1));
+            put(&mut pod, status);
+            assert_eq!(next(&pod, &script, at(2)), Step::End);
+            let status = finished(&pod, script.exit_code, script.goes_on(), at(2));
+            put(&mut pod, status);
+            assert_eq!(pods::phase(&pod), phase);
+            let ended = pod.sub("status").list("containerStatuses")[0].sub("state").sub("terminated").clone();
+            assert_eq!(ended.int("exitCode"), code);
+            assert_eq!(next(&pod, &script, at(3)), Step::Rest);
+        }
+    }
+
+    #[test]
+    fn a_server_that_fails_is_started_again_ever_later() {
+        let mut pod = pod("Always", r#"{"simulated.stanchion.dev/exit-code":"1"}"#);
+        let script = Script::of(&pod, &Simulated::default());
+        let status = started(&pod, &script, &addresses(), at(1));
+        put(&mut pod, status);
+        let status = finished(&pod, 1, true, at(2));
+        put(&mut pod, status);
+        assert_eq!(next(&pod, &script, at(2)), Step::After(Duration::from_secs(10)));
+        assert_eq!(next(&pod, &script, at(12)), Step::Start);
+        let status = started(&pod, &script, &addresses(), at(12));
+        put(&mut pod, status);
+        let status = finished(&pod, 1, true, at(13));
+        put(&mut pod, status);
+        assert_eq!(pod.sub("status").list("containerStatuses")[0].int("restartCount"), 1);
+        assert_eq!(next(&pod, &script, at(13)), Step::After(Duration::from_secs(20)));
+    }
+
+    #[test]
+    fn a_pod_may_wait_for_ever() {
+        let mut pod = pod("Always", r#"{"simulated.stanchion.dev/waiting":"ImagePullBackOff"}"#);
+        let script = Script::of(&pod, &Simulated::default());
+        assert_eq!(next(&pod, &script, at(9)), Step::Wait("ImagePullBackOff".into()));
+        let status = waiting(&pod, "ImagePullBackOff", &addresses(), at(9));
+        put(&mut pod, status);
+        assert_eq!(next(&pod, &script, at(9)), Step::Rest);
+    }
+}
