@@ -88,11 +88,16 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-fn default(object: &mut Value) {
+/// Labels are those of the template, where there are none.
+fn default_labels(object: &mut Value) {
     let labels = object.sub("spec").sub("template").sub("metadata").members("labels").clone();
     if !labels.is_empty() && object.sub("metadata").members("labels").is_empty() {
         object.set_at(&["metadata", "labels"], labels.into());
     }
+}
+
+fn default(object: &mut Value) {
+    default_labels(object);
     let Some(spec) = object_mut(object, &["spec"]) else { return };
     if !spec.has("completions") && !spec.has("parallelism") {
         spec.set_at(&["completions"], Value::Int(1));
@@ -141,6 +146,8 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
     }
     let selector = object.object_entry("spec").object_entry("selector").object_entry("matchLabels");
     selector.get_or_insert(UID[1], || uid.into());
+    // Stored objects get defaults when they are read, and these are the template's labels then.
+    default_labels(object);
 }
 
 fn validate(object: &Value) -> Errors {
