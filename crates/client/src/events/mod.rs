@@ -10,6 +10,7 @@ use crate::{Api, Client, Clock, Patch, PatchParams};
 use correlate::{Correlator, Step};
 use object::{Map, Value, map};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::sync::mpsc;
 
 /// How many events may wait to be sent; further ones are lost (client-go's bound).
@@ -122,9 +123,13 @@ pub fn reference(object: &Value) -> Map {
     out
 }
 
-/// An event's name: that of the object and the time in nanoseconds.
+/// An event's name: that of the object and the time in nanoseconds, or one more than the last where the clock is coarse.
 fn name(object: &str, now: jiff::Timestamp) -> String {
-    format!("{object}.{:x}", now.as_nanosecond())
+    static LAST: AtomicI64 = AtomicI64::new(0);
+    let now = i64::try_from(now.as_nanosecond()).unwrap_or_default();
+    let next = |last: i64| Some(now.max(last.saturating_add(1)));
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap_or_default();
+    format!("{object}.{:x}", now.max(last.saturating_add(1)))
 }
 
 /// A time as objects have it, to the second.
@@ -155,5 +160,16 @@ async fn send(api: &Api, correlator: &mut Correlator, event: Value, now: jiff::T
         Ok(created) => correlator.created(key, &created),
         // Nothing comes into a namespace that goes away.
         Err(error) => tracing::debug!(%error, "an event cannot be created"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ_at_the_same_time() {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        assert_ne!(name("a", now), name("a", now));
     }
 }
