@@ -7,7 +7,7 @@ pub use crate::definition::Definition;
 
 use crate::discovery::Pages;
 use crate::strategy::Strategy;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     generation: u64,
-    groups: BTreeMap<String, Arc<Group>>,
+    groups: BTreeMap<Arc<str>, Arc<Group>>,
     pages: Pages,
 }
 
@@ -37,7 +37,8 @@ pub struct Version {
     pub name: String,
     /// The resources in the order in which discovery tells them.
     pub resources: Vec<Arc<Resource>>,
-    by_plural: HashMap<String, usize>,
+    /// The places of the resources in the order of their plurals.
+    by_plural: Vec<u32>,
 }
 
 /// A resource in one version.
@@ -143,13 +144,17 @@ pub fn api_version(group: &str, version: &str) -> String {
 impl Version {
     /// A version with these resources.
     pub fn new(name: impl Into<String>, resources: Vec<Arc<Resource>>) -> Self {
-        let by_plural = resources.iter().enumerate().map(|(i, r)| (r.plural.clone(), i)).collect();
+        let plural = |place: &u32| resources.get(*place as usize).map(|r| &*r.plural);
+        let mut by_plural: Vec<u32> = (0..).take(resources.len()).collect();
+        by_plural.sort_by(|a, b| plural(a).cmp(&plural(b)));
         Version { name: name.into(), resources, by_plural }
     }
 
     /// The resource of a plural.
     pub fn resource(&self, plural: &str) -> Option<&Arc<Resource>> {
-        self.by_plural.get(plural).and_then(|i| self.resources.get(*i))
+        let resource = |place: &u32| self.resources.get(*place as usize);
+        let found = self.by_plural.binary_search_by(|place| resource(place).map(|r| &*r.plural).cmp(&Some(plural)));
+        found.ok().and_then(|i| self.by_plural.get(i)).and_then(resource)
     }
 }
 
@@ -163,7 +168,7 @@ impl Group {
 impl Catalogue {
     /// A catalogue of these groups.
     pub fn new(groups: impl IntoIterator<Item = Group>) -> Self {
-        let groups = groups.into_iter().map(|g| (g.name.clone(), Arc::new(g))).collect();
+        let groups = groups.into_iter().map(|g| (Arc::from(&*g.name), Arc::new(g))).collect();
         Catalogue { groups, ..Catalogue::default() }
     }
 
@@ -206,9 +211,9 @@ impl Catalogue {
     pub fn with_group(&self, group: Group) -> Self {
         let mut groups = self.groups.clone();
         if group.versions.is_empty() {
-            groups.remove(&group.name);
+            groups.remove(&*group.name);
         } else {
-            groups.insert(group.name.clone(), Arc::new(group));
+            groups.insert(Arc::from(&*group.name), Arc::new(group));
         }
         Catalogue { generation: self.generation + 1, groups, pages: Pages::default() }
     }

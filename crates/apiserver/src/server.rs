@@ -10,7 +10,7 @@ use crate::conversion::{Converter, NoConverter};
 use crate::handlers;
 use crate::metrics::Metrics;
 use crate::rbac;
-use crate::registry::{Conversions, Frames};
+use crate::registry::{BatchKey, Conversions, FrameKey, Frames};
 use crate::request::{Query, RequestInfo};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -86,7 +86,8 @@ pub struct Server {
     pub(crate) emptying: Mutex<HashSet<String>>,
     /// The namespaces that are going away.
     pub(crate) terminating: Mutex<HashSet<String>>,
-    pub(crate) frames: Frames,
+    pub(crate) frames: Frames<FrameKey>,
+    pub(crate) batches: Frames<BatchKey>,
     pub(crate) conversions: Conversions,
     pub(crate) metrics: Metrics,
     /// Makes cluster roles of others.
@@ -105,7 +106,8 @@ impl Server {
             definitions: tokio::sync::Mutex::default(),
             emptying: Mutex::default(),
             terminating: Mutex::default(),
-            frames: Frames::default(),
+            frames: Frames::new(256),
+            batches: Frames::new(16),
             conversions: Conversions::default(),
             metrics: Metrics::default(),
             aggregator: tokio::sync::Mutex::default(),

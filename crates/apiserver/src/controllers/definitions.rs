@@ -13,25 +13,108 @@ use crate::registry;
 use crate::strategy::Part;
 use jiff::Timestamp;
 use object::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::{ListOptions, Range, ReadError};
+use tokio::sync::MutexGuard;
 
 /// The finalizer of definitions: their instances go first.
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// What the keys of definitions start with.
 pub(crate) const PREFIX: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
 
-/// The definitions that are known, by group and name.
+/// The definitions that are known, by group.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    groups: BTreeMap<String, BTreeMap<String, Serving>>,
+    groups: BTreeMap<String, Members>,
+}
+
+/// The definitions of a group by name, and what is to be known of all of them.
+#[derive(Debug, Default)]
+struct Members {
+    definitions: BTreeMap<String, Serving>,
+    taken: naming::Taken,
+    /// Those that wait for names that others have.
+    waiting: BTreeSet<String>,
+    going: BTreeSet<String>,
 }
 
 #[derive(Debug)]
 struct Serving {
     about: Arc<Value>,
     resources: Vec<Arc<Resource>>,
+}
+
+impl Members {
+    /// Puts a definition in the place of the one of its name. Its resources are kept if nothing of them changed.
+    fn put(&mut self, name: &str, about: Arc<Value>, resources: impl FnOnce(&Arc<Value>) -> Vec<Arc<Resource>>) {
+        let held = self.remove(name);
+        let resources = match held {
+            Some(held) if same_resources(&held.about, &about) => held.resources,
+            _ => resources(&about),
+        };
+        self.taken.add(&about);
+        if !naming::holds(conditions(&about), "NamesAccepted") {
+            self.waiting.insert(name.to_owned());
+        }
+        if !about.meta_str("deletionTimestamp").is_empty() {
+            self.going.insert(name.to_owned());
+        }
+        self.definitions.insert(name.to_owned(), Serving { about, resources });
+    }
+
+    fn remove(&mut self, name: &str) -> Option<Serving> {
+        self.waiting.remove(name);
+        self.going.remove(name);
+        let held = self.definitions.remove(name)?;
+        self.taken.remove(&held.about);
+        Some(held)
+    }
+}
+
+/// A new definition on its way to the store. Until it is served no other gets names.
+pub(crate) struct Naming<'s> {
+    server: &'s Arc<Server>,
+    known: MutexGuard<'s, Known>,
+}
+
+impl<'s> Naming<'s> {
+    /// Nothing for objects that are no definitions.
+    pub async fn start(server: &'s Arc<Server>, resource: &Resource) -> Option<Self> {
+        if !is_definitions(resource) {
+            return None;
+        }
+        Some(Naming { server, known: server.definitions.lock().await })
+    }
+
+    /// The definition with its names. Upstream stores these in a second write, after the answer.
+    pub fn named(&self, definition: &Value) -> Value {
+        let nobody = naming::Taken::default();
+        let taken = self.known.groups.get(group_of(definition.name())).map_or(&nobody, |group| &group.taken);
+        named(self.server, definition, taken).unwrap_or_else(|| definition.clone())
+    }
+
+    /// Serves the definition, which is stored now.
+    pub async fn finish(mut self, key: &str) {
+        settled(self.server, &mut self.known, key).await;
+    }
+}
+
+/// A definition is called PLURAL.GROUP.
+fn group_of(name: &str) -> &str {
+    name.split_once('.').map_or("", |(_, group)| group)
+}
+
+/// The definition with the names it gets; nothing if it stays as it is.
+fn named(server: &Server, definition: &Value, taken: &naming::Taken) -> Option<Value> {
+    let now = (server.options.clock)();
+    let status = naming::status(definition, taken, &time(now))?;
+    let mut new = definition.clone();
+    new.set_at(&["status"], status);
+    let catalogue = server.catalogue();
+    let resource = catalogue.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")?;
+    let ownership = resource.strategy.ownership();
+    Some(ownership.updated(Part::Status, definition, new, "kube-apiserver", now.as_second(), None))
 }
 
 /// Whether the resource is that of definitions.
@@ -73,30 +156,32 @@ pub(crate) async fn start(server: &Arc<Server>) -> Result<(), ReadError> {
 /// A definition was written: works out its names and those of its group, and what is served.
 pub(crate) async fn changed(server: &Arc<Server>, key: &str) {
     let mut known = server.definitions.lock().await;
-    if let Err(failure) = settle(server, &mut known, key).await {
+    settled(server, &mut known, key).await;
+}
+
+async fn settled(server: &Arc<Server>, known: &mut Known, key: &str) {
+    if let Err(failure) = settle(server, known, key).await {
         tracing::error!(?failure, key, "a definition cannot be served");
     }
 }
 
 async fn settle(server: &Arc<Server>, known: &mut Known, key: &str) -> Result<(), Failure> {
     let name = key.strip_prefix(PREFIX).unwrap_or(key);
-    // A definition is called PLURAL.GROUP.
-    let group = name.split_once('.').map_or("", |(_, group)| group);
+    let group = group_of(name);
     let held = known.groups.entry(group.to_owned()).or_default();
     read(server, held, name).await?;
     // One definition's names may free those that another waits for.
-    let waits = |s: &Serving| !naming::holds(conditions(&s.about), "NamesAccepted");
     let mut open: Vec<String> = vec![name.to_owned()];
-    open.extend(held.iter().filter(|(n, s)| *n != name && waits(s)).map(|(name, _)| name.clone()));
+    open.extend(held.waiting.iter().filter(|n| *n != name).cloned());
     for name in open {
         name_one(server, held, &name).await?;
     }
-    let resources = held.values().flat_map(|s| s.resources.iter().cloned());
+    let resources = held.definitions.values().flat_map(|s| s.resources.iter().cloned());
     server.serve_group(serving::group(group, resources));
-    for (name, _) in held.iter().filter(|(_, s)| !s.about.meta_str("deletionTimestamp").is_empty()) {
+    for name in &held.going {
         empty(server, name);
     }
-    if held.is_empty() {
+    if held.definitions.is_empty() {
         known.groups.remove(group);
     }
     Ok(())
@@ -106,8 +191,8 @@ fn conditions(definition: &Value) -> &[Value] {
     definition.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default()
 }
 
-/// Reads one definition anew. Its resources are made anew only if something of them changed.
-async fn read(server: &Arc<Server>, group: &mut BTreeMap<String, Serving>, name: &str) -> Result<(), Failure> {
+/// Reads one definition anew.
+async fn read(server: &Arc<Server>, group: &mut Members, name: &str) -> Result<(), Failure> {
     let entry = server.store.get(&format!("{PREFIX}{name}"), None).await.map_err(registry::read_failure)?;
     let Some(entry) = entry else {
         group.remove(name);
@@ -116,13 +201,7 @@ async fn read(server: &Arc<Server>, group: &mut BTreeMap<String, Serving>, name:
     let stored = registry::stored(&entry)?;
     let definition = stored.value(entry.mod_revision);
     let about = Arc::new(definition::about(&definition));
-    match group.get_mut(name) {
-        Some(held) if same_resources(&held.about, &about) => held.about = about,
-        _ => {
-            let resources = serving::resources(&definition, &about, stored, &server.options.converter);
-            group.insert(name.to_owned(), Serving { about, resources });
-        }
-    }
+    group.put(name, about, |about| serving::resources(&definition, about, stored, &server.options.converter));
     Ok(())
 }
 
@@ -135,28 +214,12 @@ fn same_resources(a: &Value, b: &Value) -> bool {
 }
 
 /// Works out the names of a definition and stores them.
-async fn name_one(server: &Arc<Server>, group: &mut BTreeMap<String, Serving>, name: &str) -> Result<(), Failure> {
-    let Some(own) = group.get(name) else { return Ok(()) };
-    let now = time((server.options.clock)());
-    let all: Vec<&Value> = group.values().map(|s| &*s.about).collect();
-    if naming::status(&own.about, &all, &now).is_none() {
+async fn name_one(server: &Arc<Server>, group: &mut Members, name: &str) -> Result<(), Failure> {
+    let Some(own) = group.definitions.get(name) else { return Ok(()) };
+    if naming::status(&own.about, &group.taken, &time((server.options.clock)())).is_none() {
         return Ok(());
     }
-    let catalogue = server.catalogue();
-    let resource = catalogue.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
-    let seconds = (server.options.clock)().as_second();
-    server
-        .rewrite(&format!("{PREFIX}{name}"), |definition| {
-            let status = naming::status(definition, &all, &now)?;
-            let mut new = definition.clone();
-            new.set_at(&["status"], status);
-            if let Some(resource) = &resource {
-                let ownership = resource.strategy.ownership();
-                new = ownership.updated(Part::Status, definition, new, "kube-apiserver", seconds, None);
-            }
-            Some(new)
-        })
-        .await?;
+    server.rewrite(&format!("{PREFIX}{name}"), |definition| named(server, definition, &group.taken)).await?;
     read(server, group, name).await
 }
 

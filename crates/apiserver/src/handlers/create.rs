@@ -6,6 +6,7 @@ use super::present::{self, Shown};
 use super::services::Allocation;
 use super::write;
 use crate::answer::{Outcome, Response};
+use crate::controllers::definitions::Naming;
 use crate::ownership::restore_invalid_entries;
 use crate::registry::{self, Stored};
 use crate::request::options::{self, WriteOptions, parse_unsigned};
@@ -116,9 +117,18 @@ pub(crate) async fn store_new(
         if owns && parse_unsigned(&version).is_ok_and(|v| v != 0) {
             return Err(Status::unknown("resourceVersion should not be set on objects to be created").into());
         }
-        match server.store.write(write::put(request, key.as_str().into(), Expect::Absent, &stored)).await {
+        // A definition has its names from the start; the answer is of before, as upstream's.
+        let naming = Naming::start(&server, &resource).await;
+        let kept = match &naming {
+            Some(naming) => &server.save(&resource, naming.named(&object)).await?,
+            None => &stored,
+        };
+        match server.store.write(write::put(request, key.as_str().into(), Expect::Absent, kept)).await {
             Ok(version) => {
-                server.committed(&resource, &key).await;
+                match naming {
+                    Some(naming) => naming.finish(&key).await,
+                    None => server.committed(&resource, &key).await,
+                }
                 return Ok(Shown { stored, version });
             }
             Err(WriteError::Conflict { current: Some(entry) }) if !generates || attempt == TRIES => {

@@ -6,7 +6,7 @@ use crate::Server;
 use crate::answer::{self, Body, Outcome, Response};
 use crate::catalogue::Resource;
 use crate::metrics::InFlight;
-use crate::registry::{self, FrameKey, Selection, Stored};
+use crate::registry::{self, BatchKey, FrameKey, Selection, Stored};
 use crate::request::options::{ListOptions, parse_version};
 use crate::request::{Form, Shape};
 use crate::table::{self, Include};
@@ -20,7 +20,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Entry, Event, Range, Revision, WatchError};
+use store::{Batch, Entry, Event, Key, Range, Revision, WatchError};
 use tokio::time::{Instant, Sleep};
 
 /// No watch lasts longer than this many seconds, ten years; clocks cannot count as far as clients can.
@@ -89,6 +89,9 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
         form: request.form,
         include,
         selection,
+        place: match &range {
+            Range::Key(key) | Range::Prefix(key) => key.clone(),
+        },
         initial,
         watch: None,
         end: Box::pin(tokio::time::sleep_until(now + timeout)),
@@ -132,6 +135,8 @@ struct Watching {
     form: Form,
     include: Include,
     selection: Selection,
+    /// The key that is watched, or what the watched keys begin with.
+    place: Key,
     /// The state at the start that is still to be sent, the last object first.
     initial: Vec<Entry>,
     /// None once the watch is over.
@@ -148,7 +153,7 @@ struct Watching {
 enum Happened {
     End,
     Bookmark,
-    Events(Result<store::Batch, WatchError>),
+    Events(Result<Batch, WatchError>),
 }
 
 impl Watching {
@@ -193,6 +198,9 @@ impl Watching {
                     self.last = (!matches!(error, WatchError::Closed)).then(|| error_frame(&error, delivered));
                 }
                 Happened::Events(Ok(batch)) => {
+                    if let Some(bytes) = self.shared_batch(&batch) {
+                        return Some(bytes);
+                    }
                     let mut frames: Vec<Bytes> = Vec::with_capacity(batch.events.len());
                     for event in &batch.events {
                         if let Some(frame) = self.event(event).await {
@@ -260,18 +268,54 @@ impl Watching {
         if self.form.shape == Shape::Table || !registry::is_current(&self.resource, &shown.stored) {
             return self.frame(ty, &shown).await.map(Bytes::from);
         }
-        let form = ty as u8 | (self.form.shape as u8) << 2 | u8::from(self.form.version != "v1") << 5;
-        let key = FrameKey { revision: event.revision, serial: self.resource.serial, form };
-        Some(self.server.frames.get(key, || self.current_frame(ty, &shown)))
+        Some(self.server.frames.get(self.frame_key(event, ty as u8), || self.current_frame(ty, &shown)))
+    }
+
+    /// What names the frame of an event, and of one type where `ty` says which.
+    fn frame_key(&self, event: &Event, ty: u8) -> FrameKey {
+        let form = ty | (self.form.shape as u8) << 2 | u8::from(self.form.version != "v1") << 5;
+        FrameKey { revision: event.revision, serial: self.resource.serial, form }
+    }
+
+    /// Several events in one piece, made once for all watchers that get the same ones. Nothing where events are not
+    /// served as they are stored, or not to everybody.
+    fn shared_batch(&self, batch: &Batch) -> Option<Bytes> {
+        let [first, .., last] = &*batch.events else { return None };
+        let converts = self.resource.definition.as_ref().is_some_and(|d| d.converts);
+        if converts || !self.selection.is_all() || self.form.shape == Shape::Table {
+            return None;
+        }
+        let key = BatchKey { first: self.frame_key(first, 0), last: last.revision, prefix: self.place.clone() };
+        // Empty where an event needs more work.
+        let bytes = self.server.batches.get(key, || {
+            let mut out = Vec::new();
+            for event in &batch.events {
+                let (ty, value) = match (&event.previous, &event.value) {
+                    (None, Some(new)) => (Type::Added, new),
+                    (Some(_), Some(new)) => (Type::Modified, new),
+                    (Some(old), None) => (Type::Deleted, old),
+                    (None, None) => continue,
+                };
+                let stored = Stored::read(value.clone()).filter(|s| registry::is_current(&self.resource, s));
+                let Some(stored) = stored else { return Vec::new() };
+                self.write_frame(ty, &Shown { stored, version: event.revision }, &mut out);
+            }
+            out
+        });
+        (!bytes.is_empty()).then_some(bytes)
     }
 
     /// The frame of an object that is served as it is stored.
     fn current_frame(&self, ty: Type, shown: &Shown) -> Vec<u8> {
         let mut out = Vec::with_capacity(shown.stored.len_hint() + 64);
-        open(&mut out, ty.name());
-        present::write_item(&self.resource, self.form, shown, &mut out);
-        out.extend_from_slice(b"}\n");
+        self.write_frame(ty, shown, &mut out);
         out
+    }
+
+    fn write_frame(&self, ty: Type, shown: &Shown, out: &mut Vec<u8>) {
+        open(out, ty.name());
+        present::write_item(&self.resource, self.form, shown, out);
+        out.extend_from_slice(b"}\n");
     }
 
     /// The frame of an object; nothing if it cannot be shown.

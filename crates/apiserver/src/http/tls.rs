@@ -43,7 +43,10 @@ pub enum TlsError {
 
 /// The configuration that the files describe. Clients may, but need not, show a certificate.
 pub fn server_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut provider = rustls::crypto::ring::default_provider();
+    // As Go's servers do: AES-128 before AES-256, which costs a quarter more and is no safer here.
+    provider.cipher_suites.sort_by_key(|suite| !format!("{:?}", suite.suite()).contains("AES_128"));
+    let provider = Arc::new(provider);
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|e| unusable(&files.certificate, e))?;

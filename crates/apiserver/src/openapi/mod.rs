@@ -22,21 +22,26 @@ pub fn respond(server: &Server, info: &RequestInfo, parts: &Parts) -> Option<Res
     let path = info.path.trim_end_matches('/').strip_prefix("/openapi/")?;
     let catalogue = server.catalogue();
     Some(match path.split_once('/').map_or((path, ""), |(a, b)| (a, b)) {
-        ("v2", "") => version_2(&catalogue, parts),
-        ("v3", "") => json_value(200, &index(&catalogue)),
-        ("v3", place) => version_3(&catalogue, place, parts),
+        ("v2", "") => version_2(server, &catalogue, parts),
+        ("v3", "") => json_value(200, &index(&catalogue, pages(server))),
+        ("v3", place) => version_3(server, &catalogue, place, parts),
         _ => return None,
     })
 }
 
+/// The pages that are served and are not about a group.
+fn pages(server: &Server) -> impl Iterator<Item = &'static str> {
+    let identity = server.options.tokens.accounts.iter().flat_map(|_| v3::IDENTITY_PAGES);
+    v3::PAGES.into_iter().chain(identity)
+}
+
 /// `/openapi/v3`: where the documents are, each with the hash of its present content.
-fn index(catalogue: &Catalogue) -> Value {
+fn index(catalogue: &Catalogue, pages: impl Iterator<Item = &'static str>) -> Value {
     let entry = |place: &str, hash: &str| {
         let url = format!("/openapi/v3/{place}?hash={hash}");
         (place.to_owned(), Value::Object(map! { "serverRelativeURL" => url }))
     };
-    let fixed = ["api", "apis", "version"].map(|place| entry(place, &built_in_hash(place)));
-    let mut paths: Map = fixed.into_iter().collect();
+    let mut paths: Map = pages.map(|place| entry(place, &built_in_hash(place))).collect();
     for group in catalogue.groups() {
         if !group.name.is_empty() {
             let place = format!("apis/{}", group.name);
@@ -86,8 +91,13 @@ fn hexadecimal(context: Context) -> String {
     context.finish().as_ref().iter().map(|b| format!("{b:02X}")).collect()
 }
 
-fn version_3(catalogue: &Catalogue, place: &str, parts: &Parts) -> Response {
-    let Some((document, hash)) = document(catalogue, place) else {
+fn version_3(server: &Server, catalogue: &Catalogue, place: &str, parts: &Parts) -> Response {
+    let page = pages(server).find(|page| *page == place);
+    let document = match page {
+        Some(page) => Some((Box::new(|| v3::page(page)) as Box<dyn FnOnce() -> Value>, built_in_hash(page))),
+        None => document(catalogue, place),
+    };
+    let Some((document, hash)) = document else {
         // A document that is gone, or never was: Go's handler answers with an empty body.
         return with_body(404, "text/plain; charset=utf-8", Body::Whole(Bytes::new()));
     };
@@ -127,11 +137,6 @@ fn document<'c>(catalogue: &'c Catalogue, place: &str) -> Option<(Box<dyn FnOnce
     let (group, version) = match steps[..] {
         ["api", version] => ("", version),
         ["apis", group, version] => (group, version),
-        ["api" | "apis" | "version"] => {
-            let place = place.to_owned();
-            let hash = built_in_hash(&place);
-            return Some((Box::new(move || v3::page(&place)), hash));
-        }
         ["apis", group] => {
             catalogue.group(group)?;
             let (place, group) = (place.to_owned(), group.to_owned());
@@ -145,7 +150,7 @@ fn document<'c>(catalogue: &'c Catalogue, place: &str) -> Option<(Box<dyn FnOnce
     Some((Box::new(move || v3::document(group, version)), hash(group, version)))
 }
 
-fn version_2(catalogue: &Catalogue, parts: &Parts) -> Response {
+fn version_2(server: &Server, catalogue: &Catalogue, parts: &Parts) -> Response {
     let accept = parts.headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
     // Older clients write an @ where newer ones write a dot.
     let first = accept.split(',').next().unwrap_or_default();
@@ -158,8 +163,8 @@ fn version_2(catalogue: &Catalogue, parts: &Parts) -> Response {
     let known = parts.headers.get(header::IF_NONE_MATCH).is_some_and(|v| v.as_bytes() == tag.as_bytes());
     let bytes = match (known, binary) {
         (true, _) => Vec::new(),
-        (false, true) => protobuf::document(&v2::document(catalogue)),
-        (false, false) => json::to_vec(&v2::document(catalogue)),
+        (false, true) => protobuf::document(&v2::document(catalogue, pages(server))),
+        (false, false) => json::to_vec(&v2::document(catalogue, pages(server))),
     };
     let media_type = if binary { protobuf::MEDIA_TYPE } else { "application/json" };
     let mut response = bytes_of_type(200, media_type, bytes);

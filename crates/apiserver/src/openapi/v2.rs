@@ -5,8 +5,22 @@ use crate::catalogue::Catalogue;
 use kinds::definitions::{Dialect, definitions};
 use object::{Map, Value, map};
 
-/// The document.
-pub(super) fn document(catalogue: &Catalogue) -> Value {
+/// The order of media types; those of patches are apart.
+const TYPES: [&str; 10] = [
+    "text/plain",
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+];
+
+/// The document. `pages` are those of [`v3::PAGES`] that are served.
+pub(super) fn document(catalogue: &Catalogue, pages: impl Iterator<Item = &'static str>) -> Value {
     let mut all = Map::new();
     let texts = descriptions::read();
     let described = definitions().iter().map(|d| {
@@ -27,11 +41,11 @@ pub(super) fn document(catalogue: &Catalogue) -> Value {
             all.insert(path, path_item(item));
         }
     }
-    for group in catalogue.groups() {
-        for version in &group.versions {
-            let (path, item) = v3::listing(group, version);
-            all.insert(path, path_item(item));
-        }
+    let groups = || catalogue.groups();
+    let named = groups().filter(|g| !g.custom && !g.name.is_empty()).map(|g| v3::group_path(&g.name));
+    let listings = groups().flat_map(|g| g.versions.iter().map(|version| v3::listing(g, version)));
+    for (path, item) in pages.map(v3::page_path).chain(named).chain(listings) {
+        all.insert(path, path_item(item));
     }
     let scheme = map! { "in" => "header", "name" => "authorization", "type" => "apiKey" };
     Value::Object(map! {
@@ -56,29 +70,40 @@ fn path_item(item: Value) -> Value {
 fn operation(value: Value) -> Value {
     let Value::Object(mut members) = value else { return value };
     let body = members.remove("requestBody");
-    let consumed: Vec<&str> = match body.as_ref().and_then(|b| b.get("content")).and_then(Value::as_object) {
-        Some(content) => content.keys().collect(),
-        None => vec!["*/*"],
-    };
-    members.insert("consumes", consumed);
     let own = members.remove("parameters").unwrap_or(Value::Array(Vec::new()));
     let parameters = parameters(own, body.as_ref());
     if parameters.as_array().is_some_and(|p| !p.is_empty()) {
         members.insert("parameters", parameters);
     }
+    let is_page = !members.contains_key("x-kubernetes-action");
+    let mut is_text = false;
     let mut produced: Vec<String> = Vec::new();
     for response in members.get_mut("responses").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
         let Some(Value::Object(content)) = response.remove_at(&["content"]) else { continue };
         if produced.is_empty() {
-            produced = content.keys().map(str::to_owned).collect();
+            produced = media_types(&content);
         }
         if let Some(schema) = content.values().next().and_then(|c| c.get("schema")) {
+            is_text = schema.get("$ref").is_none();
             response.set_at(&["schema"], reference(schema.clone()));
         }
+    }
+    match body.as_ref().and_then(|b| b.get("content")).and_then(Value::as_object) {
+        Some(content) => drop(members.insert("consumes", media_types(content))),
+        None if !is_page => drop(members.insert("consumes", vec!["*/*"])),
+        None if !is_text => drop(members.insert("consumes", produced.clone())),
+        None => {}
     }
     members.insert("produces", produced);
     members.insert("schemes", vec!["https"]);
     Value::Object(members)
+}
+
+/// The media types of a content in the order of version 2.
+fn media_types(content: &Map) -> Vec<String> {
+    let mut types: Vec<String> = content.keys().map(str::to_owned).collect();
+    types.sort_by_key(|ty| TYPES.iter().position(|known| known == ty));
+    types
 }
 
 /// Parameters with their type beside their name, the body among them.

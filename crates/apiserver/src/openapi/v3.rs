@@ -40,24 +40,45 @@ pub(super) fn schema_name(resource: &Resource) -> String {
     built_in.map(|(_, version)| version.definition.to_owned()).unwrap_or_default()
 }
 
-/// `/api`, `/apis` and `/version`.
+/// The pages that are not about a group: where their documents stand, and what tokens are checked with.
+pub(super) const PAGES: [&str; 3] = ["api", "apis", "version"];
+pub(super) const IDENTITY_PAGES: [&str; 2] = [".well-known/openid-configuration", "openid/v1/jwks"];
+
+/// The document of one of the pages.
 pub(super) fn page(place: &str) -> Value {
-    let (id, kind, tag) = match place {
-        "api" => ("getCoreAPIVersions", "io.k8s.apimachinery.pkg.apis.meta.v1.APIVersions", "core"),
-        "apis" => ("getAPIVersions", "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroupList", "apis"),
-        _ => ("getCodeVersion", "io.k8s.apimachinery.pkg.version.Info", "version"),
+    finish([page_path(place)].into_iter().collect(), Map::new(), &descriptions::read())
+}
+
+/// The path of one of the pages.
+pub(super) fn page_path(place: &str) -> (String, Value) {
+    let text = || map! { "type" => "string" };
+    let meta = |kind: &str| reference(&format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}"));
+    let item = match place {
+        "api" => get("getCoreAPIVersions", meta("APIVersions"), "core", TYPES),
+        "apis" => get("getAPIVersions", meta("APIGroupList"), "apis", TYPES),
+        ".well-known/openid-configuration" => {
+            get("getServiceAccountIssuerOpenIDConfiguration", text(), "WellKnown", &["application/json"])
+        }
+        "openid/v1/jwks" => get("getServiceAccountIssuerOpenIDKeyset", text(), "openid", &["application/jwk-set+json"]),
+        _ => {
+            let info = reference("io.k8s.apimachinery.pkg.version.Info");
+            get("getCodeVersion", info, "version", &["application/json"])
+        }
     };
-    let types: &[&str] = if place == "version" { &["application/json"] } else { TYPES };
-    finish([(format!("/{place}/"), get(id, kind, tag, types))].into_iter().collect(), Map::new(), &descriptions::read())
+    (format!("/{place}/"), item)
 }
 
 /// `/apis/GROUP`
 pub(super) fn group_page(group: &str) -> Value {
+    finish([group_path(group)].into_iter().collect(), Map::new(), &descriptions::read())
+}
+
+/// The path of `/apis/GROUP`.
+pub(super) fn group_path(group: &str) -> (String, Value) {
     let trimmed = group.strip_suffix(".k8s.io").unwrap_or(group);
     let id = format!("get{}APIGroup", paths::word(trimmed, true));
-    let kind = "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup";
-    let item = get(&id, kind, &paths::word(trimmed, false), TYPES);
-    finish([(format!("/apis/{group}/"), item)].into_iter().collect(), Map::new(), &descriptions::read())
+    let schema = reference("io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup");
+    (format!("/apis/{group}/"), get(&id, schema, &paths::word(trimmed, false), TYPES))
 }
 
 const TYPES: &[&str] = &["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
@@ -71,12 +92,16 @@ pub(super) fn listing(group: &Group, version: &Version) -> (String, Value) {
     let trimmed = name.strip_suffix(".k8s.io").unwrap_or(name);
     let id = format!("get{}{}APIResources", paths::word(trimmed, true), paths::word(&version.name, true));
     let tag = format!("{}_{}", paths::word(trimmed, false), paths::word(&version.name, false));
-    let kind = "io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList";
-    (format!("{prefix}/{}/", version.name), get(&id, kind, &tag, TYPES))
+    let schema = reference("io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList");
+    (format!("{prefix}/{}/", version.name), get(&id, schema, &tag, TYPES))
 }
 
-fn get(id: &str, kind: &str, tag: &str, types: &[&str]) -> Value {
-    let schema = map! { "schema" => map! { "$ref" => format!("{REFERENCE}{kind}") } };
+fn reference(name: &str) -> Map {
+    map! { "$ref" => format!("{REFERENCE}{name}") }
+}
+
+fn get(id: &str, schema: Map, tag: &str, types: &[&str]) -> Value {
+    let schema = map! { "schema" => schema };
     let content: Map = types.iter().map(|t| (*t, Value::Object(schema.clone()))).collect();
     let responses = map! { "200" => map! { "content" => content }, "401" => Map::new() };
     Value::Object(map! {
@@ -96,6 +121,7 @@ fn finish(paths: Map, mut schemas: Map, texts: &Descriptions) -> Value {
         {
             let mut schema = definition.to_openapi(Dialect::V3);
             texts.describe(&name, &mut schema);
+            bare_references(&mut schema);
             schemas.insert(name, schema);
         }
     }
@@ -110,6 +136,24 @@ fn finish(paths: Map, mut schemas: Map, texts: &Descriptions) -> Value {
         "components" => components,
         "paths" => paths,
     })
+}
+
+/// A reference stands in an `allOf` only if something is said beside it.
+fn bare_references(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if members.len() == 1
+                && let Some(Value::Array(all)) = members.get_mut("allOf")
+                && let Some(reference) = all.pop_if(|only| only.get("$ref").is_some())
+            {
+                *schema = reference;
+                return;
+            }
+            members.values_mut().for_each(bare_references);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bare_references),
+        _ => {}
+    }
 }
 
 /// The names of the schemas that a value refers to.

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use std::hash::{BuildHasher, Hash, RandomState};
+use store::Key;
 
-/// How many events are kept. Watchers of one kind get an event at nearly the same time.
-const SLOTS: usize = 256;
-/// The largest event that is kept, in bytes: together with [`SLOTS`] it bounds the memory.
+/// The largest that is kept, in bytes: together with the number of slots it bounds the memory.
 const LARGEST: usize = 64 * 1024;
 
 /// What tells one frame from another.
@@ -19,25 +19,36 @@ pub struct FrameKey {
     pub form: u8,
 }
 
-type Slot = Mutex<Option<(FrameKey, Bytes)>>;
+/// What tells the events that a watcher gets at once from others: watchers that were woken together get the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BatchKey {
+    /// The first event's key, of which `form` may say more.
+    pub first: FrameKey,
+    /// The last event's revision.
+    pub last: u64,
+    /// What the watched keys begin with.
+    pub prefix: Key,
+}
 
-/// The frames of the last events.
+type Slot<K> = Mutex<Option<(K, Bytes)>>;
+
+/// What was last sent, by what tells it from others.
 #[derive(Debug)]
-pub struct Frames {
-    slots: Box<[Slot]>,
+pub struct Frames<K> {
+    slots: Box<[Slot<K>]>,
+    hasher: RandomState,
 }
 
-impl Default for Frames {
-    fn default() -> Self {
-        Frames { slots: (0..SLOTS).map(|_| Mutex::new(None)).collect() }
+impl<K: Hash + Eq> Frames<K> {
+    /// Keeps `slots` frames at the most. Watchers of one kind get an event at nearly the same time, so few will do.
+    pub fn new(slots: usize) -> Self {
+        Frames { slots: (0..slots.max(1)).map(|_| Mutex::new(None)).collect(), hasher: RandomState::new() }
     }
-}
 
-impl Frames {
     /// The frame of a key, made by `make` if nobody did before.
-    pub fn get(&self, key: FrameKey, make: impl FnOnce() -> Vec<u8>) -> Bytes {
-        let mixed = key.revision.wrapping_mul(31) ^ key.serial.wrapping_mul(7) ^ u64::from(key.form);
-        let Some(slot) = self.slots.get(mixed as usize % SLOTS) else { return make().into() };
+    pub fn get(&self, key: K, make: impl FnOnce() -> Vec<u8>) -> Bytes {
+        let mixed = self.hasher.hash_one(&key);
+        let Some(slot) = self.slots.get(mixed as usize % self.slots.len()) else { return make().into() };
         let mut slot = slot.lock();
         if let Some((held, frame)) = &*slot
             && *held == key
@@ -59,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_made_once() {
-        let frames = Frames::default();
+        let frames = Frames::new(256);
         let key = FrameKey { revision: 5, serial: 1, form: 0 };
         assert_eq!(frames.get(key, || b"a".to_vec()), "a");
         assert_eq!(frames.get(key, || b"b".to_vec()), "a");

@@ -9,7 +9,7 @@ mod selection;
 pub use codec::Stored;
 pub use continuation::Continuation;
 pub(crate) use conversions::Conversions;
-pub use frames::{FrameKey, Frames};
+pub use frames::{BatchKey, FrameKey, Frames};
 pub use selection::{Selection, place};
 
 use crate::Server;

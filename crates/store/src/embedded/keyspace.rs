@@ -3,7 +3,7 @@
 //! A key's slot holds its present state and, as long as the history reaches back, the states before. The history is
 //! the list of all events after the compacted revision, without gaps, so that a revision is an index into it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroU64;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -119,6 +119,40 @@ impl Slot {
     }
 }
 
+/// How many present keys begin with each prefix that ends with `/`: a page of a list says how many keys follow it.
+#[derive(Debug, Default)]
+struct Folders(HashMap<Key, u64>);
+
+impl Folders {
+    fn add(&mut self, key: &str) {
+        for (at, _) in key.match_indices('/') {
+            let Some(folder) = key.get(..=at) else { continue };
+            match self.0.get_mut(folder) {
+                Some(count) => *count += 1,
+                None => drop(self.0.insert(folder.into(), 1)),
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &str) {
+        for (at, _) in key.match_indices('/') {
+            let Some(folder) = key.get(..=at) else { continue };
+            match self.0.get_mut(folder) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(self.0.remove(folder)),
+            }
+        }
+    }
+
+    /// How many keys are in a range; nothing if that is not counted.
+    fn count(&self, range: &Range) -> Option<u64> {
+        match range {
+            Range::Prefix(prefix) if prefix.ends_with('/') => Some(self.0.get(prefix).copied().unwrap_or(0)),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Keyspace {
     slots: BTreeMap<Key, Slot>,
@@ -129,6 +163,7 @@ pub(super) struct Keyspace {
     history_bytes: u64,
     current: Revision,
     compacted: Revision,
+    folders: Folders,
     keys: u64,
     live_bytes: u64,
     /// The keys that expire, by time and the revision that set it.
@@ -144,6 +179,8 @@ impl Keyspace {
             .iter()
             .filter_map(|(key, version)| Some(((version.expires?, version.mod_revision), key.clone())))
             .collect();
+        let mut folders = Folders::default();
+        versions.iter().for_each(|(key, _)| folders.add(key));
         let slots = versions
             .into_iter()
             .map(|(key, version)| (key, Slot { state: State::Live(version), older: None }))
@@ -155,6 +192,7 @@ impl Keyspace {
             history_bytes: 0,
             current: revision,
             compacted: revision,
+            folders,
             keys,
             live_bytes,
             expiring,
@@ -205,12 +243,17 @@ impl Keyspace {
         let at = self.readable(options.at)?;
         let limit = if options.limit == 0 { usize::MAX } else { options.limit };
         let mut seen = self.visible(range, options.after.as_deref(), at);
-        let entries = seen.by_ref().take(limit).map(|(key, version)| version.entry(key)).collect();
-        Ok(Page { entries, revision: at, remaining: seen.count() as u64 })
+        let entries: Vec<Entry> = seen.by_ref().take(limit).map(|(key, version)| version.entry(key)).collect();
+        let all = self.folders.count(range).filter(|_| options.after.is_none() && at == self.current);
+        let remaining = match all {
+            Some(all) => all.saturating_sub(entries.len() as u64),
+            None => seen.count() as u64,
+        };
+        Ok(Page { entries, revision: at, remaining })
     }
 
     pub fn count(&self, range: &Range) -> u64 {
-        self.visible(range, None, self.current).count() as u64
+        self.folders.count(range).unwrap_or_else(|| self.visible(range, None, self.current).count() as u64)
     }
 
     /// At most `limit` versions after the key `after`, at `at`, for a snapshot.
@@ -260,6 +303,11 @@ impl Keyspace {
         self.current = revision;
         let before = self.slots.get(&key).and_then(|slot| slot.state.live());
         let previous = before.map(|before| before.value.clone());
+        match (&put, before) {
+            (Some(_), None) => self.folders.add(&key),
+            (None, Some(_)) => self.folders.remove(&key),
+            _ => {}
+        }
         if let Some(before) = before {
             self.keys -= 1;
             self.live_bytes -= (key.len() + before.value.len()) as u64;
@@ -372,6 +420,25 @@ mod tests {
     fn value_at(space: &Keyspace, key: &str, at: Revision) -> Option<String> {
         let entry = space.get(key, Some(at)).unwrap();
         entry.map(|entry| String::from_utf8(entry.value.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn keys_are_counted_by_folder() {
+        let mut space = Keyspace::empty();
+        for key in ["/a/x/1", "/a/x/2", "/a/y/1", "/b/1"] {
+            put(&mut space, key, "v");
+        }
+        put(&mut space, "/a/x/1", "w");
+        delete(&mut space, "/a/x/2");
+        delete(&mut space, "/a/x/2");
+        let first = ListOptions { limit: 1, ..ListOptions::default() };
+        for (prefix, count) in [("/", 3), ("/a/", 2), ("/a/x/", 1), ("/a/x/1", 1), ("/a/x", 1), ("/c/", 0)] {
+            let range = Range::prefix(prefix);
+            assert_eq!(space.count(&range), count, "{prefix}");
+            assert_eq!(space.list(&range, &first).unwrap().remaining, count.saturating_sub(1), "{prefix}");
+        }
+        let before = ListOptions { limit: 1, at: Some(5), ..ListOptions::default() };
+        assert_eq!(space.list(&Range::prefix("/"), &before).unwrap().remaining, 3);
     }
 
     #[test]
