@@ -15,8 +15,6 @@ pub enum Plan {
     Get { count: usize },
     /// Replace ConfigMaps out of this many by ones with values of this size.
     Update { count: usize, size: usize },
-    /// Apply Deployments, a field of each differing from the time before.
-    Apply,
     /// List ConfigMaps, this many at the most (0: all).
     List { limit: usize },
 }
@@ -99,7 +97,6 @@ impl Plan {
                 let name = number % count;
                 request("PUT", format!("{CONFIG_MAPS}/load-{name}"), Some(config_map(name, number, size)))
             }
-            Plan::Apply => apply(number),
             Plan::List { limit } => request("GET", format!("{CONFIG_MAPS}?limit={limit}"), None),
         }
     }
@@ -115,22 +112,6 @@ fn config_map(name: usize, salt: usize, size: usize) -> String {
     format!(
         r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"load-{name}"}},"data":{{"value":"{salt:020}{filler}"}}}}"#
     )
-}
-
-/// The apply of a Deployment of some 2.5 KB; of one name every 64th, with another number of replicas each time.
-fn apply(number: usize) -> Request {
-    let variables: Vec<String> =
-        (0..30).map(|i| format!(r#"{{"name":"VARIABLE_{i}","value":"the value of variable {i}"}}"#)).collect();
-    let (name, replicas) = (number % 64, number / 64 % 1000);
-    let body = format!(
-        r#"{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"load-{name}","labels":{{"app":"load"}}}},"spec":{{"replicas":{replicas},"selector":{{"matchLabels":{{"app":"load"}}}},"template":{{"metadata":{{"labels":{{"app":"load"}}}},"spec":{{"containers":[{{"name":"main","image":"registry.example.com/load:1","ports":[{{"containerPort":80,"protocol":"TCP"}}],"env":[{}]}}]}}}}}}}}"#,
-        variables.join(",")
-    );
-    let path = format!("/apis/apps/v1/namespaces/default/deployments/load-{name}?fieldManager=bench&force=true");
-    let mut request = request("PATCH", path, Some(body));
-    request.headers.retain(|(name, _)| name != "Content-Type");
-    request.headers.push(("Content-Type".to_owned(), "application/apply-patch+yaml".to_owned()));
-    request
 }
 
 /// A request of the administrator.

@@ -3,12 +3,15 @@
 //! `cargo run --release -p bench -- --help`
 
 mod load;
+mod objects;
 mod report;
+mod ruled;
 mod watch;
 
 use clap::{Parser, ValueEnum};
 use compat::server::Server;
 use load::{Fleet, Plan};
+use objects::{Subject, Way};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,8 +50,10 @@ enum What {
     Get,
     /// Updates of ConfigMaps
     Update,
-    /// Server-side applies of a 2.5 KB Deployment
+    /// Server-side applies against updates: a Deployment of 5 KB, lists of 10, 100 and 1,000 keyed items
     Apply,
+    /// Updates of a custom object of 10 KB that 20 rules look at
+    Rules,
     /// Lists of 500 and of 10,000 objects
     List,
     /// 1,000 watchers of one kind
@@ -92,7 +97,16 @@ async fn measure(args: Args) -> Result<(), Box<dyn std::error::Error>> {
                 fleet.fill(1000, 1000).await?;
                 fleet.run("update ConfigMaps", period, Plan::Update { count: 1000, size: 1000 }).await?;
             }
-            What::Apply => fleet.run("server-side apply of a Deployment", period, Plan::Apply).await?,
+            What::Apply => {
+                for subject in [Subject::Deployment, Subject::List(10), Subject::List(100), Subject::List(1000)] {
+                    for way in [Way::Apply, Way::Update] {
+                        objects::run(&server.target, args.connections, period, subject, way).await?;
+                    }
+                }
+            }
+            What::Rules => {
+                objects::run(&server.target, args.connections, period, Subject::Ruled, Way::Update).await?;
+            }
             What::List => {
                 fleet.fill(10_000, 1000).await?;
                 fleet.run("list 500 of 10,000", period, Plan::List { limit: 500 }).await?;

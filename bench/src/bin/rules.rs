@@ -2,6 +2,9 @@
 //!
 //! `cargo run --release -p bench --bin rules`
 
+#[path = "../ruled.rs"]
+mod ruled;
+
 use object::{Value, json};
 use schema::{Version, crd};
 use std::time::{Duration, Instant};
@@ -48,6 +51,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let validate = time(|| version.validate(&object).errors.len());
         println!("{name:<8} {:>11.1} µs {:>11.1} µs  {accepted}", micros(compile), micros(validate));
     }
+    let definition = definition_of(&ruled::schema())?;
+    let version = Version::new(&definition, "v1")?.ok_or("the version is not there")?;
+    let text = format!(
+        r#"{{"apiVersion":"example.com/v1","kind":"Foo","metadata":{{"name":"a","namespace":"default"}},"spec":{}}}"#,
+        ruled::spec(1)
+    );
+    let object = json::parse(text.as_bytes())?;
+    if let Some(error) = version.validate(&object).errors.first() {
+        return Err(error.to_string().into());
+    }
+    let validate = time(|| version.validate(&object).errors.len());
+    println!("20 rules, an object of {} KB: {:.1} µs to validate", text.len() / 1000, micros(validate));
     Ok(())
 }
 
@@ -78,12 +93,19 @@ fn definition(rule: &str) -> Result<Value, Box<dyn std::error::Error>> {
             format!(r#","x-kubernetes-validations":[{{"rule":{text}}}]"#)
         }
     };
+    definition_of(&format!(
+        r#"{{"type":"object","properties":{{
+        "replicas":{{"type":"integer"}},"maxReplicas":{{"type":"integer"}},"name":{{"type":"string","maxLength":50}},"text":{{"type":"string","maxLength":200}},
+        "items":{{"type":"array","maxItems":30,"items":{{"type":"string","maxLength":50}}}}}}{rules}}}"#
+    ))
+}
+
+/// A definition whose objects have a spec of this schema.
+fn definition_of(spec: &str) -> Result<Value, Box<dyn std::error::Error>> {
     let text = format!(
         r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"foos.example.com"}},
         "spec":{{"group":"example.com","scope":"Namespaced","names":{{"plural":"foos","kind":"Foo"}},"versions":[{{"name":"v1","served":true,"storage":true,
-        "schema":{{"openAPIV3Schema":{{"type":"object","properties":{{"spec":{{"type":"object","properties":{{
-        "replicas":{{"type":"integer"}},"maxReplicas":{{"type":"integer"}},"name":{{"type":"string","maxLength":50}},"text":{{"type":"string","maxLength":200}},
-        "items":{{"type":"array","maxItems":30,"items":{{"type":"string","maxLength":50}}}}}}{rules}}}}}}}}}}}]}}}}"#
+        "schema":{{"openAPIV3Schema":{{"type":"object","properties":{{"spec":{spec}}}}}}}}}]}}}}"#
     );
     let mut definition = crd::decode(&json::parse(text.as_bytes())?)?.definition;
     crd::default(&mut definition);

@@ -8,6 +8,7 @@ use http::Method;
 use http::request::Parts;
 use prometheus::core::Collector;
 use prometheus::{Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, TextEncoder};
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::Duration;
 use store::Histogram;
@@ -87,6 +88,22 @@ impl Metrics {
         }
         if let (Some(durations), false) = (&self.durations, info.verb == Verb::Watch) {
             durations.with_label_values(&[&verb]).observe(took.as_secs_f64());
+        }
+    }
+
+    /// Forgets what was counted of a resource that is served no more.
+    pub(crate) fn forget(&self, resource: &Resource) {
+        let Some(requests) = &self.requests else { return };
+        for family in requests.collect() {
+            for metric in family.get_metric() {
+                let labels: HashMap<&str, &str> = metric.get_label().iter().map(|l| (l.name(), l.value())).collect();
+                let is = |label: &str, value: &str| labels.get(label) == Some(&value);
+                if is("group", &resource.group) && is("version", &resource.version) && is("resource", &resource.plural)
+                {
+                    // One that is gone already is as good.
+                    let _ = requests.remove(&labels);
+                }
+            }
         }
     }
 

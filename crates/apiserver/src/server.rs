@@ -4,7 +4,7 @@ use crate::admission::{Admission, AdmitAll};
 use crate::answer::{Body, Failure, Response, Warnings};
 use crate::auth::{Tokens, UserInfo, impersonation};
 use crate::authorize::{self, AlwaysAllow, Attributes, Authorizer, Decision};
-use crate::catalogue::{Catalogue, Group};
+use crate::catalogue::{Catalogue, Group, Resource, Version};
 use crate::controllers::{definitions, namespaces, own_service};
 use crate::conversion::{Converter, NoConverter};
 use crate::handlers;
@@ -236,7 +236,15 @@ impl Server {
         if held.group(&group.name).is_some_and(|g| !g.custom) {
             return;
         }
-        self.catalogue.store(Arc::new(held.with_group(group)));
+        let name = group.name.clone();
+        let next = held.with_group(group);
+        let left = |version: &str| next.group(&name)?.version(version).map(|v| v.resources.len());
+        let shrank = |v: &&Version| left(&v.name).unwrap_or(0) < v.resources.len();
+        for version in held.group(&name).iter().flat_map(|g| &g.versions).filter(shrank) {
+            let is_gone = |r: &&Arc<Resource>| next.resource(&name, &version.name, &r.plural).is_none();
+            version.resources.iter().filter(is_gone).for_each(|resource| self.metrics.forget(resource));
+        }
+        self.catalogue.store(Arc::new(next));
     }
 
     /// Becomes true when the server ends.

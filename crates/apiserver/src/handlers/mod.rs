@@ -73,15 +73,7 @@ impl Request<'_> {
 
     /// Has the definition's webhook convert what field ownership missed; false if it missed nothing.
     pub async fn convert_missing(&self) -> bool {
-        let (Some(conversions), Some(definition)) = (&self.conversions, &self.resource.definition) else {
-            return false;
-        };
-        let missing = conversions.missing();
-        for (object, wanted) in &missing {
-            let converted = self.server.options.converter.convert(&definition.about, object.clone(), wanted).await;
-            conversions.learn(object.clone(), wanted.clone(), converted);
-        }
-        !missing.is_empty()
+        self.server.convert_missing(&self.resource, self.conversions.as_deref()).await
     }
 
     /// 404 for the object that the path names.

@@ -7,6 +7,8 @@ use kinds::definitions::{Dialect, definitions};
 use object::{Map, Value, map};
 use std::collections::BTreeSet;
 
+const WATCH_EVENT: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent";
+const ABOUT_EVENTS: &str = "The object as the event left it; after a deletion, as it was before; for an error, a Status that says what failed.";
 const REFERENCE: &str = "#/components/schemas/";
 
 /// The document of a group in one version.
@@ -121,6 +123,10 @@ fn finish(paths: Map, mut schemas: Map, texts: &Descriptions) -> Value {
         {
             let mut schema = definition.to_openapi(Dialect::V3);
             texts.describe(&name, &mut schema);
+            if name == WATCH_EVENT {
+                // No client library describes this field.
+                schema.set_at(&["properties", "object", "description"], ABOUT_EVENTS.into());
+            }
             bare_references(&mut schema);
             schemas.insert(name, schema);
         }

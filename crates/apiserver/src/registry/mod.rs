@@ -15,6 +15,7 @@ pub use selection::{Selection, place};
 use crate::Server;
 use crate::answer::{Failure, Outcome};
 use crate::catalogue::Resource;
+use crate::ownership::Conversions as Ownerships;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object::{Status, Value};
@@ -114,6 +115,17 @@ impl Server {
         let converted = Stored::new(&object, resource.strategy.fingerprint()).raw().clone();
         self.conversions.keep(place, converted.clone());
         Ok(converted)
+    }
+
+    /// Has the definition's webhook convert what field ownership missed; false if it missed nothing.
+    pub(crate) async fn convert_missing(&self, resource: &Resource, conversions: Option<&Ownerships>) -> bool {
+        let (Some(conversions), Some(definition)) = (conversions, &resource.definition) else { return false };
+        let missing = conversions.missing();
+        for (object, wanted) in &missing {
+            let converted = self.options.converter.convert(&definition.about, object.clone(), wanted).await;
+            conversions.learn(object.clone(), wanted.clone(), converted);
+        }
+        !missing.is_empty()
     }
 
     /// Converts an object that was just written to the other versions, in the background, so that lists and watches

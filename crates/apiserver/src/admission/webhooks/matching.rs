@@ -210,7 +210,7 @@ impl<'a> Matching<'a> {
     }
 
     /// Lets a webhook own what it changed. Of objects in other versions than the request's nothing is told.
-    pub fn attribute(&self, place: &Place, before: &Value, after: Value, manager: &str) -> Value {
+    pub async fn attribute(&self, place: &Place, before: &Value, after: Value, manager: &str) -> Value {
         let attributes = self.attributes;
         let part = match attributes.subresource {
             "" => Part::Main,
@@ -221,7 +221,14 @@ impl<'a> Matching<'a> {
             return after;
         }
         let ownership = attributes.resource.strategy.ownership();
-        ownership.updated(part, before, after, manager, attributes.now.as_second(), None)
+        let conversions = ownership.conversions();
+        loop {
+            let now = attributes.now.as_second();
+            let owned = ownership.updated(part, before, after.clone(), manager, now, conversions.as_ref());
+            if !self.server.convert_missing(attributes.resource, conversions.as_deref()).await {
+                return owned;
+            }
+        }
     }
 
     /// An object of a version of the resource in another one.

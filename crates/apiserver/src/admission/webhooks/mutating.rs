@@ -111,7 +111,7 @@ async fn one(
     let answer = call.send(warnings).await;
     let changed = match answer {
         Ok(answer) => match answer.patch {
-            Some(patch) => apply(calls.attribute, hook, matching, current, &patch),
+            Some(patch) => apply(calls.attribute, hook, matching, current, &patch).await,
             None => Ok(false),
         },
         Err(refusal) => Err(refusal),
@@ -136,7 +136,7 @@ async fn one(
 }
 
 /// Applies a webhook's patch; tells whether the object is another one then.
-fn apply(
+async fn apply(
     attribute: bool,
     hook: &Hook,
     matching: &Matching<'_>,
@@ -159,7 +159,7 @@ fn apply(
     decode(matching, &current.place, &mut new).map_err(Status::internal)?;
     let changed = new != *object;
     if attribute && changed {
-        new = matching.attribute(&current.place, object, new, &hook.name);
+        new = matching.attribute(&current.place, object, new, &hook.name).await;
     }
     current.object = Some(new);
     current.changed = true;
