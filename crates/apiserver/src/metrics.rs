@@ -92,7 +92,7 @@ impl Metrics {
     }
 
     /// Forgets what was counted of a resource that is served no more.
-    pub(crate) fn forget(&self, resource: &Resource) {
+    pub(crate) fn forget(&self, group: &str, version: &str, resource: &str) {
         let Some(requests) = &self.requests else { return };
         for family in requests.collect() {
             for metric in family.get_metric() {
@@ -204,4 +204,21 @@ fn process(text: &mut String) {
 
 fn sample(text: &mut String, name: &str, kind: &str, help: &str, value: f64) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_that_is_gone_leaves_no_series() {
+        let metrics = Metrics::default();
+        let requests = metrics.requests.as_ref().unwrap();
+        for (resource, code) in [("as", "200"), ("as", "404"), ("bs", "200")] {
+            requests.with_label_values(&["GET", "g", "v1", resource, "", "cluster", code]).inc();
+        }
+        metrics.forget("g", "v1", "as");
+        let left: Vec<usize> = requests.collect().iter().map(|family| family.get_metric().len()).collect();
+        assert_eq!(left, [1]);
+    }
 }

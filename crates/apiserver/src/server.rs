@@ -242,7 +242,7 @@ impl Server {
         let shrank = |v: &&Version| left(&v.name).unwrap_or(0) < v.resources.len();
         for version in held.group(&name).iter().flat_map(|g| &g.versions).filter(shrank) {
             let is_gone = |r: &&Arc<Resource>| next.resource(&name, &version.name, &r.plural).is_none();
-            version.resources.iter().filter(is_gone).for_each(|resource| self.metrics.forget(resource));
+            version.resources.iter().filter(is_gone).for_each(|r| self.metrics.forget(&name, &version.name, &r.plural));
         }
         self.catalogue.store(Arc::new(next));
     }
