@@ -98,8 +98,7 @@ impl Metrics {
             for metric in family.get_metric() {
                 let labels: HashMap<&str, &str> = metric.get_label().iter().map(|l| (l.name(), l.value())).collect();
                 let is = |label: &str, value: &str| labels.get(label) == Some(&value);
-                if is("group", &resource.group) && is("version", &resource.version) && is("resource", &resource.plural)
-                {
+                if is("group", group) && is("version", version) && is("resource", resource) {
                     // One that is gone already is as good.
                     let _ = requests.remove(&labels);
                 }
