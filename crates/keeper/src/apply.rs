@@ -15,7 +15,6 @@ use crate::managed;
 use crate::parent::LIFECYCLE_MANAGER;
 use crate::plan::{self, Rivals, Target};
 use crate::policy::Creation;
-use crate::seen::Seen;
 use crate::tracking::{self, Operations, Others};
 
 /// How often a target is looked at anew when others change it at the same time.
@@ -309,41 +308,14 @@ impl Work<'_> {
         if self.dry_run {
             return write.await;
         }
-        let key = id.object();
-        let index = &self.keeper.shared.index;
-        index.lock().write_begins(&key);
-        let guard = WriteEnds { work: self, key: &key, seen: None };
-        let written = write.await;
-        guard.with(written.as_ref().ok().map(Seen::of));
-        written
+        let written = self.keeper.noting(id, async { write.await.map(Some) }).await?;
+        Ok(written.unwrap_or_default())
     }
 
     pub(crate) fn failed(&self, mut item: Item, message: &str) -> Done {
         item.state.ready = Some(false);
         item.state.message = message.to_owned();
         Done::kept(item, 0)
-    }
-}
-
-/// Notes the end of a write, even if whoever waited for it went away.
-struct WriteEnds<'a> {
-    work: &'a Work<'a>,
-    key: &'a crate::identity::ObjectKey,
-    seen: Option<Seen>,
-}
-
-impl WriteEnds<'_> {
-    fn with(mut self, seen: Option<Seen>) {
-        self.seen = seen;
-    }
-}
-
-impl Drop for WriteEnds<'_> {
-    fn drop(&mut self) {
-        let shared = &self.work.keeper.shared;
-        if shared.index.lock().write_ends(self.key, self.seen.take(), shared.now()) {
-            shared.drifted.notify_one();
-        }
     }
 }
 

@@ -31,6 +31,7 @@ mod fight;
 mod identity;
 mod index;
 mod item;
+mod keep;
 mod keeper;
 pub mod managed;
 pub mod matching;

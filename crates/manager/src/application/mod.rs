@@ -5,8 +5,13 @@
 
 pub mod collect;
 pub mod compression;
+pub mod declared;
+mod digest;
 pub mod health;
+pub mod kinds;
 pub mod names;
 pub mod policy;
+pub mod render;
 pub mod three_way;
 pub mod tracker;
+pub mod workflow;
