@@ -1,5 +1,6 @@
 //! The server: one store, the catalogue of what is served, and the way of a request.
 
+use crate::admission::plugins::{Plugin, Plugins};
 use crate::admission::{Admission, AdmitAll};
 use crate::answer::{Body, Failure, Response, Warnings};
 use crate::auth::{Tokens, UserInfo, impersonation};
@@ -40,6 +41,8 @@ pub struct Options {
     pub clock: Clock,
     /// Webhooks and policies.
     pub admission: Arc<dyn Admission>,
+    /// The built-in admission plugins that are on.
+    pub plugins: Plugins,
     /// What converts custom resources whose definitions ask for a webhook.
     pub converter: Arc<dyn Converter>,
     /// Whether the content of deleted namespaces is removed. (Upstream another program does that.)
@@ -58,6 +61,8 @@ impl Default for Options {
             tokens: Arc::default(),
             clock: Arc::new(jiff::Timestamp::now),
             admission: Arc::new(AdmitAll),
+            // Nobody makes the accounts that pods would need.
+            plugins: Plugins::default().switched(Plugin::ServiceAccount, false),
             converter: Arc::new(NoConverter),
             namespace_controller: true,
             role_aggregation: true,

@@ -4,9 +4,8 @@ pub(crate) mod authorizer;
 pub(crate) mod cel;
 pub mod webhooks;
 
-pub(crate) mod defaults;
+pub mod plugins;
 pub(crate) mod policies;
-mod runtime_class;
 
 use crate::Server;
 use crate::answer::{Failure, Outcome};

@@ -5,6 +5,7 @@ use super::incoming;
 use super::present::{self, Shown};
 use super::services::Allocation;
 use super::write;
+use crate::admission::plugins::{self, Charge};
 use crate::answer::{Outcome, Response};
 use crate::controllers::definitions::Naming;
 use crate::ownership::restore_invalid_entries;
@@ -57,7 +58,7 @@ pub(crate) async fn store_new(
     let name = object.name().to_owned();
     write::check_place(request, &name).await?;
     let server = request.server.clone();
-    crate::admission::defaults::complete(&server, &resource, &mut object).await?;
+    plugins::mutate(write::asked(request, Part::Main, options.dry_run, None), &mut object).await?;
     let admits = server.options.admission.concerns(&resource);
     let option_values = write::options_object("CreateOptions", options);
     if admits {
@@ -85,25 +86,65 @@ pub(crate) async fn store_new(
         object.metadata_mut().insert("name", generate(&prefix)?);
     }
     prepare(request, &mut object, owns)?;
+    let mut charge = Charge::default();
+    let named = Named { options, owns, version, prefix: generates.then_some(prefix), option_values };
+    let outcome = store_named(request, object, &named, &mut charge).await;
+    if outcome.is_err() {
+        charge.give_back().await;
+    }
+    outcome
+}
+
+/// How an object is created.
+struct Named<'o> {
+    options: &'o WriteOptions,
+    owns: bool,
+    /// The version that the client sent.
+    version: String,
+    /// How the name begins, where it is to be generated.
+    prefix: Option<String>,
+    /// The options as admission sees them.
+    option_values: Value,
+}
+
+/// Judges and stores an object that is complete; under other names, if that is taken and was generated.
+async fn store_named(
+    request: &mut Request<'_>,
+    mut object: Value,
+    named: &Named<'_>,
+    charge: &mut Charge,
+) -> Outcome<Shown> {
+    let (resource, server) = (request.resource.clone(), request.server.clone());
+    let Named { options, owns, version, prefix, option_values } = named;
+    let (generates, admits) = (prefix.is_some(), server.options.admission.concerns(&resource));
     let mut allocation = Allocation::default();
     for attempt in 1.. {
-        if generates && attempt > 1 {
-            object.metadata_mut().insert("name", generate(&prefix)?);
+        if let Some(prefix) = prefix.as_ref().filter(|_| attempt > 1) {
+            object.metadata_mut().insert("name", generate(prefix)?);
         }
         let name = object.name().to_owned();
         if attempt == 1 {
             let checked = resource.strategy.validate(&object);
             write::judge(request, &object, &name, Vec::new(), checked)?;
             allocation.complete(&*server.store, &resource, &mut object, None).await?;
+            let mut warnings = Vec::new();
+            let asked = write::asked(request, Part::Main, options.dry_run, None);
+            let judged = plugins::validate(asked, &object, &mut warnings).await;
+            warnings.into_iter().for_each(|w| request.warnings.add(w));
+            judged?;
         }
         if admits {
             let sent = write::sent(request, &object);
             let mut warnings = Vec::new();
-            let attributes = write::attributes(request, "CREATE", Part::Main, options, &option_values);
+            let attributes = write::attributes(request, "CREATE", Part::Main, options, option_values);
             let attributes = attributes.with_name(&name);
             let judged = server.options.admission.validate(&server, attributes, Some(&sent), &mut warnings).await;
             warnings.into_iter().for_each(|w| request.warnings.add(w));
             judged?;
+        }
+        if attempt == 1 {
+            let asked = write::asked(request, Part::Main, options.dry_run, None);
+            *charge = plugins::charge(asked, &object).await?;
         }
         let stored = server.save(&resource, object.clone()).await?;
         let key = registry::key(&resource, object.namespace(), &name);
@@ -114,7 +155,7 @@ pub(crate) async fn store_new(
                 Some(entry) => Err(already_exists(request, &name, &entry).into()),
             };
         }
-        if owns && parse_unsigned(&version).is_ok_and(|v| v != 0) {
+        if *owns && parse_unsigned(version).is_ok_and(|v| v != 0) {
             return Err(Status::unknown("resourceVersion should not be set on objects to be created").into());
         }
         // A definition has its names from the start; the answer is of before, as upstream's.
@@ -183,17 +224,21 @@ pub(crate) fn uid() -> Outcome<String> {
     Ok(out)
 }
 
+/// The random end of a generated name.
+pub(crate) fn random_suffix() -> Outcome<String> {
+    let mut random = [0u8; RANDOM];
+    getrandom::fill(&mut random).map_err(Status::internal)?;
+    Ok(random.iter().map(|b| char::from(ALPHABET[usize::from(*b) % ALPHABET.len()])).collect())
+}
+
 /// A name that begins as the client wants.
 fn generate(prefix: &str) -> Outcome<String> {
     let mut end = prefix.len().min(MAX_PREFIX);
     while !prefix.is_char_boundary(end) {
         end -= 1;
     }
-    let mut random = [0u8; RANDOM];
-    getrandom::fill(&mut random).map_err(Status::internal)?;
-    let mut out = prefix.get(..end).unwrap_or_default().to_owned();
-    out.extend(random.iter().map(|b| char::from(ALPHABET[usize::from(*b) % ALPHABET.len()])));
-    Ok(out)
+    let start = prefix.get(..end).unwrap_or_default();
+    Ok(format!("{start}{}", random_suffix()?))
 }
 
 fn already_exists(request: &Request<'_>, name: &str, entry: &store::Entry) -> Status {

@@ -22,7 +22,7 @@ mod update;
 mod watch;
 mod write;
 
-pub(crate) use create::{time, uid};
+pub(crate) use create::{random_suffix, time, uid};
 
 use crate::Server;
 use crate::answer::{Failure, Outcome, Response, Warnings};

@@ -4,6 +4,7 @@ use super::Request;
 use super::present::Shown;
 use super::scale::ScaleView;
 use super::services::Allocation;
+use crate::admission::plugins::{self, Asked};
 use crate::admission::{self, Attributes};
 use crate::answer::{Failure, Outcome, Warnings};
 use crate::ownership::{keep_times_of_noop, restore_invalid_entries};
@@ -283,6 +284,7 @@ fn own(request: &Request<'_>, change: &Change<'_>, live: &Value, object: &mut Va
 
 async fn admit(request: &mut Request<'_>, change: &Change<'_>, live: &Value, object: &mut Value) -> Outcome<()> {
     let server = request.server.clone();
+    plugins::mutate(asked(request, change.part, change.options.dry_run, Some(live)), object).await?;
     let admission = &server.options.admission;
     if !admission.concerns(&request.resource) {
         return Ok(());
@@ -335,6 +337,20 @@ pub(crate) fn options_object(kind: &str, options: &WriteOptions) -> Value {
         out.insert("fieldValidation", options.given_validation.as_str());
     }
     Value::Object(out)
+}
+
+/// What the built-in plugins are told of a write.
+pub(crate) fn asked<'a>(request: &'a Request<'_>, part: Part, dry_run: bool, old: Option<&'a Value>) -> Asked<'a> {
+    Asked {
+        server: request.server,
+        resource: &request.resource,
+        subresource: part.name(),
+        namespace: if request.resource.namespaced { &request.info.namespace } else { "" },
+        user: request.user,
+        dry_run,
+        old,
+        now: request.now,
+    }
 }
 
 /// What admission is told of a write.
@@ -399,6 +415,12 @@ async fn replace(
     judge(request, &object, &name, before, checked)?;
     let mut allocation = Allocation::default();
     allocation.complete(&*server.store, &resource, &mut object, Some(live)).await?;
+    let mut warnings = Vec::new();
+    let judged =
+        plugins::validate(asked(request, change.part, change.options.dry_run, Some(live)), &object, &mut warnings)
+            .await;
+    warnings.into_iter().for_each(|w| request.warnings.add(w));
+    judged?;
     if server.options.admission.concerns(&resource) {
         let (old, new) = (seen(request, change, live), seen(request, change, &object));
         let mut warnings = Vec::new();
@@ -408,6 +430,25 @@ async fn replace(
         warnings.into_iter().for_each(|w| request.warnings.add(w));
         judged?;
     }
+    let charge = plugins::charge(asked(request, change.part, change.options.dry_run, Some(live)), &object).await?;
+    let replaced = put_in_place(request, change, entry, current, live, object).await;
+    if replaced.is_err() {
+        charge.give_back().await;
+    }
+    replaced
+}
+
+/// Stores a judged object in the place of the current one.
+async fn put_in_place(
+    request: &mut Request<'_>,
+    change: &Change<'_>,
+    entry: &Entry,
+    current: &Stored,
+    live: &Value,
+    object: Value,
+) -> Result<Shown, Replace> {
+    let server = request.server.clone();
+    let resource = request.resource.clone();
     let stays = !object.meta_list("finalizers").is_empty() || resource.strategy.holds(&object);
     let saved = server.save(&resource, object).await;
     if saved.is_err() {

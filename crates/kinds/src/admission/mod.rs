@@ -2,6 +2,7 @@
 //! brings the other objects that they look at: limit ranges, quotas, accounts, classes, namespaces.
 
 pub mod limits;
+pub mod pod_security;
 pub mod quota;
 mod quota_usage;
 pub mod service_account;

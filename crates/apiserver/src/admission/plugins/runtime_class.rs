@@ -1,18 +1,18 @@
 //! The admission plugin RuntimeClass: pods take over what their runtime class asks for.
 
-use crate::Server;
-use crate::answer::{Failure, Outcome};
-use crate::catalogue::Resource;
-use crate::registry::{self, Stored};
-use object::{Map, Status, Value, go};
+use super::{Asked, Plugin};
+use crate::answer::Outcome;
+use object::{Map, Value, go};
 
 /// What the keys of runtime classes start with.
 const CLASSES: &str = "/registry/runtimeclasses/";
 
 /// Completes a pod that is to be created with the overhead and the scheduling of its class. 403 where there is no such
 /// class or the pod contradicts it.
-pub(super) async fn complete(server: &Server, resource: &Resource, pod: &mut Value) -> Outcome<()> {
-    let forbidden = |pod: &Value, why: &str| Failure::from(Status::forbidden(resource.qualified(), pod.name(), why));
+pub(super) async fn complete(asked: Asked<'_>, pod: &mut Value) -> Outcome<()> {
+    if !asked.creates() || !asked.has(Plugin::RuntimeClass) {
+        return Ok(());
+    }
     let name = pod.str_at(&["spec", "runtimeClassName"]).unwrap_or_default().to_owned();
     let overhead = pod.at(&["spec", "overhead"]).filter(|o| !o.is_null());
     if name.is_empty() {
@@ -20,13 +20,12 @@ pub(super) async fn complete(server: &Server, resource: &Resource, pod: &mut Val
             return Ok(());
         }
         let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
-        return Err(forbidden(pod, why));
+        return Err(asked.forbid(pod, why));
     }
-    let entry = server.store.get(&format!("{CLASSES}{name}"), None).await.map_err(registry::read_failure)?;
-    let Some(class) = entry.and_then(|e| Stored::read(e.value)).map(|s| s.value(0)) else {
-        return Err(forbidden(pod, &format!("pod rejected: RuntimeClass {} not found", go::quote(&name))));
+    let Some(class) = asked.get(&format!("{CLASSES}{name}")).await? else {
+        return Err(asked.forbid(pod, &format!("pod rejected: RuntimeClass {} not found", go::quote(&name))));
     };
-    apply(pod, &class).map_err(|why| forbidden(pod, &why))
+    apply(pod, &class).map_err(|why| asked.forbid(pod, &why))
 }
 
 fn apply(pod: &mut Value, class: &Value) -> Result<(), String> {

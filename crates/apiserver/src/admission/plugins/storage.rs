@@ -1,0 +1,68 @@
+//! StorageObjectInUseProtection and PersistentVolumeClaimResize.
+
+use super::{Asked, Plugin};
+use crate::answer::Outcome;
+use kinds::quantity::Quantity;
+use object::Value;
+
+/// Keeps a new volume or claim until nobody uses it.
+pub(super) fn protect(asked: Asked<'_>, object: &mut Value, finalizer: &str) {
+    if asked.creates() && asked.has(Plugin::StorageObjectInUseProtection) {
+        add_finalizer(object, finalizer);
+    }
+}
+
+fn add_finalizer(object: &mut Value, finalizer: &str) {
+    let mut finalizers: Vec<String> = object.meta_list("finalizers").into_iter().map(str::to_owned).collect();
+    if !finalizers.iter().any(|f| f == finalizer) {
+        finalizers.push(finalizer.to_owned());
+    }
+    object.metadata_mut().insert("finalizers", finalizers);
+}
+
+/// Lets claims grow only where their class of storage can.
+pub(super) async fn check_resize(asked: Asked<'_>, claim: &Value) -> Outcome<()> {
+    let Some(old) = asked.old.filter(|_| asked.updates() && asked.has(Plugin::PersistentVolumeClaimResize)) else {
+        return Ok(());
+    };
+    let size = |claim: &Value| {
+        let text = claim.str_at(&["spec", "resources", "requests", "storage"]);
+        text.and_then(|t| Quantity::parse(t).ok()).unwrap_or(Quantity::of_integer(0))
+    };
+    if size(claim) <= size(old) {
+        return Ok(());
+    }
+    if old.str_at(&["status", "phase"]) != Some("Bound") {
+        return Err(asked.forbid(claim, "only bound persistent volume claims can be expanded"));
+    }
+    let named = |claim: &Value| {
+        let old = claim.str_at(&["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"]);
+        old.or(claim.str_at(&["spec", "storageClassName"])).unwrap_or_default().to_owned()
+    };
+    let class = named(claim);
+    let grows = if class.is_empty() || class != named(old) {
+        false
+    } else {
+        let class = asked.get(&format!("/registry/storageclasses/{class}")).await?;
+        class.is_some_and(|c| c.get("allowVolumeExpansion").and_then(Value::as_bool) == Some(true))
+    };
+    if grows {
+        return Ok(());
+    }
+    let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
+    Err(asked.forbid(claim, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn a_finalizer_is_added_once() {
+        let mut claim = json::parse(br#"{"metadata":{}}"#).unwrap();
+        add_finalizer(&mut claim, "x.io/y");
+        add_finalizer(&mut claim, "x.io/y");
+        assert_eq!(json::to_string(&claim), r#"{"metadata":{"finalizers":["x.io/y"]}}"#);
+    }
+}
