@@ -22,6 +22,7 @@
 
 pub mod admission;
 pub mod answer;
+pub mod audit;
 pub mod auth;
 pub mod authorize;
 mod builtin;

@@ -3,6 +3,7 @@
 use crate::admission::plugins::{Plugin, Plugins};
 use crate::admission::{Admission, AdmitAll};
 use crate::answer::{Body, Failure, Response, Warnings};
+use crate::audit;
 use crate::auth::{Tokens, UserInfo, impersonation};
 use crate::authorize::{self, AlwaysAllow, Attributes, Authorizer, Decision};
 use crate::catalogue::{Catalogue, Group, Resource, Version};
@@ -43,6 +44,8 @@ pub struct Options {
     pub admission: Arc<dyn Admission>,
     /// The built-in admission plugins that are on.
     pub plugins: Plugins,
+    /// Where requests are written down.
+    pub audit: Option<Arc<audit::Log>>,
     /// What converts custom resources whose definitions ask for a webhook.
     pub converter: Arc<dyn Converter>,
     /// Whether the content of deleted namespaces is removed. (Upstream another program does that.)
@@ -63,6 +66,7 @@ impl Default for Options {
             admission: Arc::new(AdmitAll),
             // Nobody makes the accounts that pods would need.
             plugins: Plugins::default().switched(Plugin::ServiceAccount, false),
+            audit: None,
             converter: Arc::new(NoConverter),
             namespace_controller: true,
             role_aggregation: true,
@@ -139,17 +143,55 @@ impl Server {
         let query = Query::parse(parts.uri.query());
         let info = RequestInfo::new(&parts.method, parts.uri.path(), &query);
         let (began, _in_flight) = (Instant::now(), self.metrics.begin(&info));
-        let (result, warnings) = match self.admit(&parts, &info, user).await {
+        let entry = self.options.audit.as_ref().and_then(|log| log.begin(&parts, &info, &user, &body));
+        let response = match entry {
+            None => self.answer(&parts, body, &query, &info, user, None).await,
+            Some(mut entry) => {
+                let acting = Mutex::default();
+                let answering = self.answer(&parts, body, &query, &info, user, Some(&acting));
+                let mut response = entry.during(answering).await;
+                if let Some(user) = acting.into_inner() {
+                    entry.acts_as(&user);
+                }
+                entry.complete(&mut response);
+                response
+            }
+        };
+        self.metrics.answered(&self.catalogue(), &info, response.status().as_u16(), began.elapsed());
+        response
+    }
+
+    /// Answers a request; `acting` is told as whom it acts, if that is somebody else than who sent it.
+    async fn answer(
+        self: &Arc<Self>,
+        parts: &http::request::Parts,
+        body: Bytes,
+        query: &Query,
+        info: &RequestInfo,
+        sender: UserInfo,
+        acting: Option<&Mutex<Option<UserInfo>>>,
+    ) -> http::Response<Body> {
+        let told = acting.map(|acting| (acting, sender.clone()));
+        let (result, warnings) = match self.admit(parts, info, sender).await {
             Err(failure) => (Err(failure), Warnings::default()),
-            Ok(user) if info.is_resource => handlers::answer(self, &parts, body, &query, &info, &user).await,
-            Ok(_) => (self.page(&parts, &info), Warnings::default()),
+            Ok(user) => {
+                if let Some((acting, sender)) = told
+                    && sender != user
+                {
+                    *acting.lock() = Some(user.clone());
+                }
+                if info.is_resource {
+                    handlers::answer(self, parts, body, query, info, &user).await
+                } else {
+                    (self.page(parts, info), Warnings::default())
+                }
+            }
         };
         let mut response = match result {
             Ok(response) => response,
-            Err(failure) => handlers::refuse(failure, &parts, &query),
+            Err(failure) => handlers::refuse(failure, parts, query),
         };
         warnings.write_to(&mut response);
-        self.metrics.answered(&self.catalogue(), &info, response.status().as_u16(), began.elapsed());
         response
     }
 
@@ -193,8 +235,16 @@ impl Server {
             path: &info.path,
         };
         match self.options.authorizer.authorize(attributes).await {
-            Decision::Allow(_) => Ok(()),
-            Decision::Deny(reason) => Err(forbidden(&attributes, &reason).into()),
+            Decision::Allow(reason) => {
+                audit::annotate("authorization.k8s.io/decision", || "allow".to_owned());
+                audit::annotate("authorization.k8s.io/reason", || reason);
+                Ok(())
+            }
+            Decision::Deny(reason) => {
+                audit::annotate("authorization.k8s.io/decision", || "forbid".to_owned());
+                audit::annotate("authorization.k8s.io/reason", || reason.clone());
+                Err(forbidden(&attributes, &reason).into())
+            }
         }
     }
 
@@ -284,6 +334,17 @@ impl crate::http::Handler for Server {
 
     async fn handle(self: &Arc<Self>, request: Request<Bytes>, user: UserInfo) -> http::Response<Body> {
         Server::handle(self, request, user).await
+    }
+
+    fn refused(&self, parts: &http::request::Parts) {
+        if let Some(log) = &self.options.audit {
+            let query = Query::parse(parts.uri.query());
+            log.unauthenticated(parts, &RequestInfo::new(&parts.method, parts.uri.path(), &query));
+        }
+    }
+
+    fn wants_peers(&self) -> bool {
+        self.options.audit.is_some()
     }
 }
 

@@ -120,7 +120,7 @@ proptest! {
                 decoded += objects.len();
                 for object in &objects {
                     let mut made = object.clone();
-                    let _ = kinds::admission::mutate(resource, &mut made, None);
+                    admit(resource, &mut made, &objects, context.now);
                     resource.prepare_create(&mut made, &context);
                     let _ = resource.validate(&made);
                     let _ = (resource.strategy.warnings)(&made, None);
@@ -150,5 +150,25 @@ proptest! {
             }
         }
         prop_assert!(decoded > 100, "only {} objects were fit for a write", decoded);
+    }
+}
+
+/// Asks all that plugins ask, whatever the object is.
+fn admit(resource: &kinds::Resource, object: &mut Value, others: &[Value], now: jiff::Timestamp) {
+    use kinds::admission::{additions, limits, pod_security, quota, service_account};
+    additions::tolerate(object);
+    additions::taint(object);
+    let _ = additions::priority(object, others.first());
+    let _ = quota::usage(resource.group, resource.plural, object, now);
+    let standard = pod_security::Standard { level: pod_security::Level::Restricted, version: None };
+    let _ = pod_security::violations(standard, object);
+    for other in others {
+        limits::set_defaults(other, object);
+        let _ = limits::violations(other, "pods", object);
+        let _ = service_account::secret_refusal(object, other, false);
+        service_account::equip(object, other, "abcde");
+        let (group, plural, subresource) = (resource.group, resource.plural, "");
+        let request = quota::Request { group, plural, subresource, object, old: Some(other), now };
+        let _ = quota::charge(other, &request);
     }
 }

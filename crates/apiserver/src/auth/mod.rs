@@ -1,10 +1,12 @@
 //! Who sends a request: client certificates, static tokens, or nobody.
 
 pub mod impersonation;
+mod oidc;
 mod pages;
 mod service_accounts;
 mod tokens;
 
+pub use oidc::{Oidc, OidcOptions};
 pub(crate) use pages::respond;
 pub use service_accounts::{Bound, Claims, KeyError, ServiceAccounts};
 pub use tokens::{StaticTokens, TokenFileError};
@@ -73,6 +75,8 @@ pub struct Tokens {
     pub fixed: StaticTokens,
     /// Those of service accounts.
     pub accounts: Option<ServiceAccounts>,
+    /// Those of an OpenID Connect issuer.
+    pub oidc: Option<Oidc>,
     /// The audiences that the server itself is.
     pub audiences: Vec<String>,
 }
@@ -92,18 +96,33 @@ impl Tokens {
         let wanted = if audiences.is_empty() { &self.audiences } else { audiences };
         if let Some(user) = self.fixed.find(token) {
             // A static token is good for the server only.
-            let audiences: Vec<String> = wanted.iter().filter(|a| self.audiences.contains(a)).cloned().collect();
+            let audiences = self.shared(wanted);
             if audiences.is_empty() && !wanted.is_empty() {
                 return Err(INVALID.to_owned());
             }
             return Ok(Found { user, audiences });
         }
-        let Some(accounts) = &self.accounts else { return Err(INVALID.to_owned()) };
-        match accounts.authenticate(token, wanted).await {
-            Some(Ok((user, audiences))) => Ok(Found { user, audiences }),
-            Some(Err(why)) => Err(format!("[{INVALID}, {why}]")),
-            None => Err(INVALID.to_owned()),
+        let mut refusals = vec![INVALID.to_owned()];
+        if let Some(accounts) = &self.accounts {
+            match accounts.authenticate(token, wanted).await {
+                Some(Ok((user, audiences))) => return Ok(Found { user, audiences }),
+                Some(Err(why)) => refusals.push(why),
+                None => {}
+            }
         }
+        if let Some(oidc) = &self.oidc {
+            match oidc.authenticate(token).await {
+                Some(Ok(user)) => return Ok(Found { user, audiences: self.shared(wanted) }),
+                Some(Err(why)) => refusals.push(why),
+                None => {}
+            }
+        }
+        Err(object::field::aggregate(&refusals))
+    }
+
+    /// The audiences, of those asked for, that are the server's own: tokens without audiences are good for these.
+    fn shared(&self, wanted: &[String]) -> Vec<String> {
+        wanted.iter().filter(|a| self.audiences.contains(a)).cloned().collect()
     }
 }
 

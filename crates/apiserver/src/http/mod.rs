@@ -6,6 +6,7 @@ mod tls;
 
 pub use tls::{TlsError, TlsFiles, server_config};
 
+use crate::audit::Peer;
 use crate::auth::{Authenticator, UserInfo};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Request, Response, StatusCode, header};
@@ -49,6 +50,16 @@ pub trait Handler: Send + Sync + 'static {
         request: Request<Bytes>,
         user: UserInfo,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
+
+    /// Told of a request whose credentials were refused.
+    fn refused(&self, parts: &http::request::Parts) {
+        let _ = parts;
+    }
+
+    /// Whether requests are to carry an [`audit::Peer`](crate::audit::Peer).
+    fn wants_peers(&self) -> bool {
+        false
+    }
 }
 
 /// A socket that listens, and how its connections are treated.
@@ -91,9 +102,9 @@ impl Listener {
             .initial_connection_window_size(1024 * 1024);
         let builder = Arc::new(builder);
         loop {
-            let stream = tokio::select! {
+            let (stream, peer) = tokio::select! {
                 accepted = self.socket.accept() => match accepted {
-                    Ok((stream, _)) => stream,
+                    Ok(accepted) => accepted,
                     Err(error) => {
                         // Out of descriptors, most likely: others must close before this helps.
                         tracing::warn!(%error, "cannot accept a connection");
@@ -109,7 +120,10 @@ impl Listener {
             tokio::spawn(async move {
                 let _ = stream.set_nodelay(true);
                 let Some((io, certificate)) = accept(stream, acceptor).await else { return };
-                let service = service_fn(move |request| {
+                let service = service_fn(move |mut request: Request<Incoming>| {
+                    if handler.wants_peers() {
+                        request.extensions_mut().insert(Peer(peer));
+                    }
                     answer(handler.clone(), authenticator.clone(), certificate.clone(), request)
                 });
                 let connection = match io {
@@ -196,6 +210,7 @@ async fn answer<H: Handler>(
 ) -> Result<Answer<H::Body>, std::convert::Infallible> {
     let (parts, body) = request.into_parts();
     let Some(user) = authenticator.authenticate(certificate.as_deref(), &parts.headers).await else {
+        handler.refused(&parts);
         return Ok(refuse(Status::unauthorized()));
     };
     let body = match whole(body).await {

@@ -127,6 +127,25 @@ impl WebhookClient {
         read(&answer, kind)
     }
 
+    /// Reads a page over TLS: the body of an answer with code 200. `bundle` as in a `clientConfig`.
+    pub(crate) async fn get(&self, url: &str, bundle: &str, timeout: Duration) -> Result<Bytes, String> {
+        let uri: Uri = url.parse().map_err(|e| format!("parse {}: {e}", go::quote(url)))?;
+        if uri.scheme_str() != Some("https") {
+            return Err(format!("{} is no https URL", go::quote(url)));
+        }
+        let transport = self.transport(bundle)?;
+        let call = Call { transport: &transport, resolver: &self.resolver, deadline: Instant::now() + timeout };
+        let config = ClientConfig { target: Target::Url(url.to_owned()), bundle: bundle.to_owned() };
+        let answer = call.follow(&config, Method::GET, uri, Bytes::new()).await.map_err(|fault| match fault {
+            Fault::Request(why) | Fault::Body(why) => format!("Get {}: {why}", go::quote(url)),
+            Fault::Deadline => format!("Get {}: context deadline exceeded", go::quote(url)),
+        })?;
+        match answer.status.as_u16() {
+            200 => Ok(answer.body),
+            code => Err(format!("Get {}: the answer has code {code}", go::quote(url))),
+        }
+    }
+
     fn transport(&self, bundle: &str) -> Result<Arc<Transport>, String> {
         let mut transports = self.transports.lock();
         if let Some(transport) = transports.get(bundle) {
@@ -179,7 +198,7 @@ struct Call<'c> {
 impl Call<'_> {
     async fn post(&self, config: &ClientConfig, uri: Uri, body: Bytes) -> Result<Answer, Fault> {
         for attempt in 0.. {
-            let answer = self.follow(config, uri.clone(), body.clone()).await?;
+            let answer = self.follow(config, Method::POST, uri.clone(), body.clone()).await?;
             let wait = retry_after(&answer).filter(|_| attempt < RETRIES);
             let Some(seconds) = wait else { return Ok(answer) };
             let slept = timeout_at(self.deadline, sleep(Duration::from_secs(seconds))).await;
@@ -189,8 +208,13 @@ impl Call<'_> {
     }
 
     /// One exchange with its redirects.
-    async fn follow(&self, config: &ClientConfig, mut uri: Uri, body: Bytes) -> Result<Answer, Fault> {
-        let mut method = Method::POST;
+    async fn follow(
+        &self,
+        config: &ClientConfig,
+        mut method: Method,
+        mut uri: Uri,
+        body: Bytes,
+    ) -> Result<Answer, Fault> {
         for _ in 0..=REDIRECTS {
             let body = if method == Method::POST { body.clone() } else { Bytes::new() };
             let answer = self.exchange(config, &uri, &method, body).await?;

@@ -1,11 +1,14 @@
 //! `stanchion server`: flags, wiring, start and end.
 
+mod audit;
 mod controllers;
 mod kubeconfig;
 mod logging;
+mod oidc;
 mod pki;
 
 use ::controllers::{Context, Settings, Simulated, start};
+use apiserver::admission::plugins::Plugins;
 use apiserver::admission::webhooks::Webhooks;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
@@ -117,6 +120,20 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = Simulated::time, env = "STANCHION_SIMULATED_POD_RUN")]
     simulated_pod_run: std::time::Duration,
 
+    /// Admission plugins that are on beside the default ones
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', env = "STANCHION_ENABLE_ADMISSION_PLUGINS")]
+    enable_admission_plugins: Vec<String>,
+
+    /// Admission plugins that are off though they are on by default
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', env = "STANCHION_DISABLE_ADMISSION_PLUGINS")]
+    disable_admission_plugins: Vec<String>,
+
+    #[command(flatten)]
+    oidc: oidc::Args,
+
+    #[command(flatten)]
+    audit: audit::Args,
+
     /// Let requests without credentials in as system:anonymous
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
     anonymous_auth: bool,
@@ -177,7 +194,9 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         Arc::new(Embedded::open(folder.path.join("store"), store::Options::default())?)
     };
     let tls = server_config(&tls_files(&args, &pki))?;
-    let tokens = Arc::new(tokens(&args, &store, &pki)?);
+    let webhooks = Arc::new(WebhookClient::new(store.clone()));
+    let tokens = Tokens { oidc: args.oidc.open(&webhooks)?, ..tokens(&args, &store, &pki)? };
+    let tokens = Arc::new(tokens);
     let authenticator = Authenticator { tokens: tokens.clone(), anonymous: args.anonymous_auth };
     let listener = Listener::bind(args.listen, Some(tls), authenticator)
         .await
@@ -185,12 +204,13 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let address = listener.address()?;
     let authorizer = authorizer(&args.authorization_mode, &store).await?;
     let controllers = controllers::Controllers::new(&args.controllers, args.workloads)?;
-    let webhooks = Arc::new(WebhookClient::new(store.clone()));
     let options = apiserver::Options {
         authorizer,
         tokens,
         admission: Arc::new(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes)),
+        plugins: Plugins::new(&args.enable_admission_plugins, &args.disable_admission_plugins)?,
         converter: Arc::new(WebhookConverter::new(webhooks)),
+        audit: args.audit.open()?,
         advertised: address.to_string(),
         namespace_controller: controllers.has("namespace-controller"),
         role_aggregation: controllers.has("clusterrole-aggregation-controller"),
@@ -326,7 +346,7 @@ fn tokens(args: &Args, store: &Arc<dyn Store>, pki: &pki::Pki) -> Result<Tokens,
         true => vec![issuer.clone()],
         false => args.api_audiences.clone(),
     };
-    Ok(Tokens { fixed, accounts: Some(accounts), audiences })
+    Ok(Tokens { fixed, accounts: Some(accounts), oidc: None, audiences })
 }
 
 /// The URL for clients on this machine; a server on all addresses is reached by loopback.

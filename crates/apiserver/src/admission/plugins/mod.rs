@@ -63,8 +63,8 @@ const PLUGINS: [(Plugin, &str); 15] = [
     (Plugin::TaintNodesByCondition, "TaintNodesByCondition"),
 ];
 
-/// Plugins of upstream that are always on here, or have nothing to do without nodes and clouds.
-const OTHERS: [&str; 7] = [
+/// Plugins of upstream that are always on here, or have nothing to do without nodes.
+const FIXED: [&str; 7] = [
     "ClusterTrustBundleAttest",
     "MutatingAdmissionWebhook",
     "NamespaceLifecycle",
@@ -72,6 +72,25 @@ const OTHERS: [&str; 7] = [
     "PodTopologyLabels",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionWebhook",
+];
+
+/// Plugins of upstream that are off by default, and not there.
+const ABSENT: [&str; 15] = [
+    "AlwaysAdmit",
+    "AlwaysDeny",
+    "AlwaysPullImages",
+    "DenyServiceExternalIPs",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "ImagePolicyWebhook",
+    "LimitPodHardAntiAffinityTopology",
+    "MutatingAdmissionPolicy",
+    "NamespaceAutoProvision",
+    "NamespaceExists",
+    "OwnerReferencesPermissionEnforcement",
+    "PodNodeSelector",
+    "PodTolerationRestriction",
+    "SecurityContextDeny",
 ];
 
 /// Which plugins are on.
@@ -86,15 +105,19 @@ impl Default for Plugins {
 }
 
 impl Plugins {
-    /// The default ones with `enabled` and without `disabled`; the error names what is unknown or cannot be switched.
+    /// The default ones with `enabled` and without `disabled`. The error names what is unknown or not there.
     pub fn new(enabled: &[String], disabled: &[String]) -> Result<Self, String> {
         let mut plugins = Self::default();
         for (names, on) in [(enabled, true), (disabled, false)] {
             for name in names {
                 match PLUGINS.iter().find(|(_, known)| known == name) {
                     Some((plugin, _)) => plugins = plugins.switched(*plugin, on),
-                    None if OTHERS.contains(&name.as_str()) && (on || name == "NodeRestriction") => {}
-                    None if OTHERS.contains(&name.as_str()) => return Err(format!("{name} cannot be switched off")),
+                    None if FIXED.contains(&name.as_str()) => {
+                        if !on {
+                            tracing::warn!(plugin = %name, "this admission plugin cannot be switched off");
+                        }
+                    }
+                    None if ABSENT.contains(&name.as_str()) && !on => {}
                     None => return Err(format!("there is no admission plugin {name:?}")),
                 }
             }
@@ -235,7 +258,8 @@ mod tests {
         let plugins = Plugins::new(&names(&["NodeRestriction"]), &names(&["ServiceAccount", "LimitRanger"])).unwrap();
         assert!(!plugins.has(Plugin::ServiceAccount) && !plugins.has(Plugin::LimitRanger));
         assert!(plugins.has(Plugin::ResourceQuota) && plugins.has(Plugin::TaintNodesByCondition));
-        assert!(Plugins::new(&[], &names(&["NamespaceLifecycle"])).unwrap_err().contains("cannot be switched off"));
+        assert!(Plugins::new(&[], &names(&["NamespaceLifecycle", "AlwaysPullImages"])).is_ok());
+        assert!(Plugins::new(&names(&["AlwaysPullImages"]), &[]).is_err());
         assert!(Plugins::new(&names(&["Nonsense"]), &[]).unwrap_err().contains("\"Nonsense\""));
     }
 }

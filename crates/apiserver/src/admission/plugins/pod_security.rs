@@ -2,6 +2,7 @@
 
 use super::{Asked, Plugin};
 use crate::answer::Outcome;
+use crate::audit;
 use crate::registry::{self, Stored};
 use kinds::admission::pod_security::{Level, Policy, Standard, describe, is_significant, reasons, violations};
 use object::{Map, Status, Value};
@@ -32,6 +33,8 @@ pub(super) async fn check_pod(asked: Asked<'_>, pod: &Value, warnings: &mut Vec<
         return Ok(());
     }
     let policy = policy(asked).await?;
+    audit::annotate("pod-security.kubernetes.io/enforce-policy", || policy.enforce.to_string());
+    note(policy.audit, pod);
     let found = violations(policy.enforce, pod);
     if !found.is_empty() {
         let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, describe(&found));
@@ -39,6 +42,18 @@ pub(super) async fn check_pod(asked: Asked<'_>, pod: &Value, warnings: &mut Vec<
     }
     warn(policy.warn, pod, warnings);
     Ok(())
+}
+
+/// Notes in the audit log what would violate a standard.
+fn note(standard: Standard, template: &Value) {
+    if standard.level == Level::Privileged {
+        return;
+    }
+    let found = violations(standard, template);
+    if !found.is_empty() {
+        let key = "pod-security.kubernetes.io/audit-violations";
+        audit::annotate(key, || format!("would violate PodSecurity \"{standard}\": {}", describe(&found)));
+    }
 }
 
 fn warn(standard: Standard, template: &Value, warnings: &mut Vec<String>) {
@@ -62,7 +77,9 @@ pub(super) async fn check_template(asked: Asked<'_>, object: &Value, warnings: &
     else {
         return Ok(());
     };
-    warn(policy(asked).await?.warn, template, warnings);
+    let policy = policy(asked).await?;
+    note(policy.audit, template);
+    warn(policy.warn, template, warnings);
     Ok(())
 }
 

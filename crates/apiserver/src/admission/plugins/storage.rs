@@ -2,22 +2,15 @@
 
 use super::{Asked, Plugin};
 use crate::answer::Outcome;
+use kinds::admission::additions;
 use kinds::quantity::Quantity;
 use object::Value;
 
 /// Keeps a new volume or claim until nobody uses it.
 pub(super) fn protect(asked: Asked<'_>, object: &mut Value, finalizer: &str) {
     if asked.creates() && asked.has(Plugin::StorageObjectInUseProtection) {
-        add_finalizer(object, finalizer);
+        additions::protect(object, finalizer);
     }
-}
-
-fn add_finalizer(object: &mut Value, finalizer: &str) {
-    let mut finalizers: Vec<String> = object.meta_list("finalizers").into_iter().map(str::to_owned).collect();
-    if !finalizers.iter().any(|f| f == finalizer) {
-        finalizers.push(finalizer.to_owned());
-    }
-    object.metadata_mut().insert("finalizers", finalizers);
 }
 
 /// Lets claims grow only where their class of storage can.
@@ -51,18 +44,4 @@ pub(super) async fn check_resize(asked: Asked<'_>, claim: &Value) -> Outcome<()>
     }
     let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
     Err(asked.forbid(claim, why))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use object::json;
-
-    #[test]
-    fn a_finalizer_is_added_once() {
-        let mut claim = json::parse(br#"{"metadata":{}}"#).unwrap();
-        add_finalizer(&mut claim, "x.io/y");
-        add_finalizer(&mut claim, "x.io/y");
-        assert_eq!(json::to_string(&claim), r#"{"metadata":{"finalizers":["x.io/y"]}}"#);
-    }
 }
