@@ -478,6 +478,116 @@ const POSING: &[Row] = &[
     ),
 ];
 
+/// What bob is given: subresources, and nothing but them.
+const PARTS: &[(&str, &str)] = &[
+    (
+        "/api/v1/namespaces",
+        r#"{"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"baseline"}}}"#,
+    ),
+    (
+        "/api/v1/namespaces/attack/pods",
+        r#"{"metadata":{"name":"p","labels":{"a":"b"}},"spec":{"serviceAccountName":"weak","containers":[{"name":"c","image":"i"}]}}"#,
+    ),
+    ("/api/v1/namespaces/strict/pods", r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}"#),
+    (
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        r#"{"metadata":{"name":"parts"},"rules":[
+            {"apiGroups":[""],"resources":["pods/resize","pods/ephemeralcontainers","pods/binding","pods/eviction"],"verbs":["*"]},
+            {"apiGroups":[""],"resources":["pods"],"verbs":["create"]},
+            {"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create"]},
+            {"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests/status","certificatesigningrequests/approval"],"verbs":["*"]}]}"#,
+    ),
+    (
+        "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+        r#"{"metadata":{"name":"parts"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole",
+            "name":"parts"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"bob"}]}"#,
+    ),
+    (
+        "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+        r#"{"metadata":{"name":"c"},"spec":{"signerName":"example.com/s","usages":["client auth"],"request":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlJQgotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"}}"#,
+    ),
+];
+
+const MERGE: &str = "content-type: application/merge-patch+json";
+
+/// Smuggling through a subresource what only the object itself may be changed by.
+const SMUGGLING: &[Row] = &[
+    (403, "PATCH", "NS/pods/p", MERGE, r#"{"metadata":{"labels":{"a":"z"}}}"#),
+    // Taken, and nothing of it is.
+    (
+        200,
+        "PATCH",
+        "NS/pods/p/resize",
+        MERGE,
+        r#"{"metadata":{"labels":{"a":"z"},"finalizers":["x.io/y"],"ownerReferences":[]},"spec":{"serviceAccountName":"strong","nodeName":"n","hostPID":true},"status":{"phase":"Running"}}"#,
+    ),
+    (
+        200,
+        "PATCH",
+        "NS/pods/p/ephemeralcontainers",
+        MERGE,
+        r#"{"metadata":{"labels":{"a":"z"}},"spec":{"serviceAccountName":"strong","nodeName":"n","containers":[{"name":"c","image":"j"}]}}"#,
+    ),
+    // A container for debugging is measured as every other.
+    (
+        403,
+        "PATCH",
+        "/api/v1/namespaces/strict/pods/p/ephemeralcontainers",
+        MERGE,
+        r#"{"spec":{"ephemeralContainers":[{"name":"d","image":"i","securityContext":{"privileged":true}}]}}"#,
+    ),
+    (
+        403,
+        "POST",
+        "/api/v1/namespaces/strict/pods",
+        "",
+        r#"{"metadata":{"name":"q"},"spec":{"hostPID":true,"containers":[{"name":"c","image":"i"}]}}"#,
+    ),
+    // Who is meant is said by the path.
+    (400, "POST", "NS/pods/p/eviction", "", r#"{"metadata":{"name":"q"}}"#),
+    (400, "POST", "NS/pods/p/eviction", "", r#"{"metadata":{"name":"p","namespace":"strict"}}"#),
+    (400, "POST", "NS/pods/p/binding", "", r#"{"metadata":{"name":"q"},"target":{"name":"n"}}"#),
+    (400, "POST", "NS/pods/p/binding", "", r#"{"metadata":{"name":"p","namespace":"strict"},"target":{"name":"n"}}"#),
+    (403, "POST", "NS/bindings", "", r#"{"metadata":{"name":"p"},"target":{"name":"n"}}"#),
+    (400, "POST", "NS/pods/p/eviction", "", r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}"#),
+    (
+        409,
+        "POST",
+        "NS/pods/p/eviction",
+        "",
+        r#"{"metadata":{"name":"p"},"deleteOptions":{"preconditions":{"uid":"x"}}}"#,
+    ),
+    (201, "POST", "NS/pods/p/eviction?dryRun=All", "", r#"{"metadata":{"name":"p"}}"#),
+    (
+        500,
+        "POST",
+        "NS/pods/p/eviction?dryRun=All",
+        "",
+        r#"{"metadata":{"name":"p"},"deleteOptions":{"dryRun":["None"]}}"#,
+    ),
+    (403, "DELETE", "NS/pods/p", "", ""),
+    (403, "GET", "NS/pods/p/proxy/", "", ""),
+    (403, "GET", "/api/v1/nodes/n/proxy/metrics", "", ""),
+    (403, "POST", "NS/serviceaccounts/strong/token", "", r#"{"spec":{}}"#),
+    // Approving takes a right over the signer, and the status approves nothing.
+    (
+        403,
+        "PATCH",
+        "CSR/c/approval",
+        MERGE,
+        r#"{"status":{"conditions":[{"type":"Approved","status":"True","reason":"r","message":"m"}]}}"#,
+    ),
+    (
+        422,
+        "PATCH",
+        "CSR/c/status",
+        MERGE,
+        r#"{"status":{"conditions":[{"type":"Approved","status":"True","reason":"r","message":"m"}]}}"#,
+    ),
+    (403, "PATCH", "CSR/c/status", MERGE, r#"{"status":{"certificate":"eA=="}}"#),
+    (403, "PATCH", "CSR/c", MERGE, r#"{"spec":{"signerName":"kubernetes.io/kube-apiserver-client"}}"#),
+];
+
 /// What must not change.
 const GUARDED: &[&str] = &[
     "/api/v1/secrets",
@@ -486,6 +596,8 @@ const GUARDED: &[&str] = &[
     "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+    "/api/v1/pods",
 ];
 
 struct Attack {
@@ -520,6 +632,7 @@ impl Attack {
             all.push(("authorization".to_owned(), format!("Bearer {token}")));
         }
         let path = path.replacen("NS", NS, 1).replacen("RBAC", RBAC, 1);
+        let path = path.replacen("CSR", "/apis/certificates.k8s.io/v1/certificatesigningrequests", 1);
         let body = Some(body.as_bytes().to_vec()).filter(|b| !b.is_empty());
         self.client.send(&Request { method: method.to_owned(), path, headers: all, body }).await.unwrap()
     }
@@ -535,11 +648,15 @@ impl Attack {
         out
     }
 
-    async fn run(mut self, rows: &[Row]) {
+    async fn run(self, rows: &[Row]) {
+        self.run_as("alicetoken", rows).await;
+    }
+
+    async fn run_as(mut self, token: &str, rows: &[Row]) {
         let before = self.guarded().await;
         let mut through = Vec::new();
         for (code, method, path, headers, body) in rows {
-            let answer = self.send("alicetoken", method, path, headers, body).await;
+            let answer = self.send(token, method, path, headers, body).await;
             let text = String::from_utf8_lossy(&answer.body).into_owned();
             let leaks = text.contains(TREASURE) || text.contains(TREASURE_BASE64);
             if answer.code != *code || leaks {
@@ -550,6 +667,16 @@ impl Attack {
         assert!(through.is_empty(), "{} of {} rows:\n{}", through.len(), rows.len(), through.join("\n"));
         assert_eq!(before, self.guarded().await);
     }
+}
+
+#[tokio::test]
+async fn nothing_is_smuggled_through_subresources() {
+    let mut attack = Attack::new().await;
+    for (path, body) in PARTS {
+        let answer = attack.send("admintoken", "POST", path, "", body).await;
+        assert_eq!(answer.code, 201, "{path} {}", String::from_utf8_lossy(&answer.body));
+    }
+    attack.run_as("bobtoken", SMUGGLING).await;
 }
 
 #[tokio::test]

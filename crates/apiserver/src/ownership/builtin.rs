@@ -5,9 +5,9 @@ use crate::catalogue::api_version;
 use crate::strategy::Part;
 use compact_str::CompactString;
 use fields::managed::{self, ConvertError, FieldManager, VersionConverter};
-use fields::path::FieldPath;
+use fields::path::{FieldPath, PathElement};
 use fields::schema::{Atom, Field, ListKind, ListType, MapType, Scalar, SchemaBuilder, TypeId, TypeSchema};
-use fields::set::{FieldFilter, FieldSet};
+use fields::set::{FieldFilter, FieldSet, Pattern};
 use kinds::definitions::{self, Definition, Type};
 use object::Value;
 use parking_lot::Mutex;
@@ -35,18 +35,35 @@ pub(super) fn manager(
         kind: resource.kind.to_owned(),
     };
     let schemas = resource.versions.iter().map(|v| (name(v), schema(v.definition)));
-    let parts: kinds::Parts = match part {
-        Part::Main => resource.strategy.reset,
-        Part::Other("resize" | "ephemeralcontainers") => &[&["status"]],
-        _ => resource.strategy.reset_status,
+    let excluding = |parts: kinds::Parts| {
+        let paths: Vec<FieldPath> = parts.iter().map(|p| FieldPath::fields(p)).collect();
+        FieldFilter::Exclude(FieldSet::of(&paths))
     };
-    let paths: Vec<FieldPath> = parts.iter().map(|p| FieldPath::fields(p)).collect();
-    let filter = FieldFilter::Exclude(FieldSet::of(&paths));
+    let filter = match part {
+        Part::Main => excluding(resource.strategy.reset),
+        Part::Other("ephemeralcontainers") => including(&[&["spec", "ephemeralContainers"]]),
+        Part::Other("resize") => including(&[
+            &["spec", "containers", "*", "resources"],
+            &["spec", "containers", "*", "resizePolicy"],
+            &["spec", "initContainers", "*", "resources"],
+            &["spec", "initContainers", "*", "resizePolicy"],
+        ]),
+        _ => excluding(resource.strategy.reset_status),
+    };
     let filters: Vec<(String, FieldFilter)> = resource.versions.iter().map(|v| (name(v), filter.clone())).collect();
     let mut empty = Value::Object(version.definition().map(Definition::zero).unwrap_or_default());
     empty.set_at(&["apiVersion"], Value::from(name(version)));
     empty.set_at(&["kind"], Value::from(resource.kind));
     FieldManager::new(kind, schemas, Arc::new(Converter { resource })).with_filters(filters).with_empty_object(empty)
+}
+
+/// Only the fields at these paths; `*` is any item of a list.
+fn including(paths: &[&[&str]]) -> FieldFilter {
+    let step = |name: &&str| match *name {
+        "*" => Pattern::Any,
+        name => Pattern::Is(PathElement::field(name)),
+    };
+    FieldFilter::Include(paths.iter().map(|path| path.iter().map(step).collect()).collect())
 }
 
 /// Conversion between the versions of a built-in kind, by way of the stored one.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 /// The flags about the audit log, with the names that kube-apiserver has for them.
 #[derive(Debug, ClapArgs)]
+#[group(skip)]
 pub struct Args {
     /// Audit policy (audit.k8s.io/v1): what is written of which requests
     #[arg(long, value_name = "FILE", requires = "audit_log_path", env = "STANCHION_AUDIT_POLICY_FILE")]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 /// The flags about an OpenID Connect issuer, with the names that kube-apiserver has for them.
 #[derive(Debug, ClapArgs)]
+#[group(skip)]
 pub struct Args {
     /// OpenID Connect issuer whose tokens are accepted: an https URL
     #[arg(long, value_name = "URL", requires = "oidc_client_id", env = "STANCHION_OIDC_ISSUER_URL")]
