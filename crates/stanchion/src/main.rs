@@ -27,7 +27,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the API server
-    Server(server::Args),
+    Server(Box<server::Args>),
     /// Say what the API server would say of CRDs and objects, offline
     Check(check::Args),
     /// Show who owns each field of an object, or what an apply would do
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Err(error) => return finish(Err(error.into())),
     };
     finish(match Cli::parse_from(words).command {
-        Command::Server(args) => server::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Server(args) => server::run(*args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(args),
         Command::Ownership(args) => ownership::run(args).map(|()| ExitCode::SUCCESS),
         Command::Envtest(args) => envtest::run(args).map(|()| ExitCode::SUCCESS),
