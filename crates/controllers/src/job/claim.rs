@@ -1,7 +1,7 @@
 //! Which pods are a Job's.
 
 use super::pod::TRACKING;
-use super::{CONTROLLED, Jobs};
+use super::{CONTROLLED, Jobs, ORPHANS};
 use crate::pods;
 use client::resources::JOBS;
 use client::{Error, Result};
@@ -35,12 +35,11 @@ impl Jobs {
                 self.let_go(job, &pod).await?;
             }
         }
-        let orphans = self.pods.select(job.namespace(), &selector);
-        let free = |pod: &Value| pods::controller_of(pod).is_none() && !pods::is_deleting(pod);
-        let mut orphans: Vec<Arc<Value>> = orphans.into_iter().filter(|pod| free(pod)).collect();
+        let mut orphans = self.pods.indexed(ORPHANS, job.namespace());
+        orphans.retain(|pod| selector.matches_object(pod) && !pods::is_deleting(pod));
         if !orphans.is_empty() && !pods::is_deleting(job) {
             self.check_fresh(job).await?;
-            for pod in orphans.drain(..) {
+            for pod in orphans {
                 mine.extend(self.adopt(job, &pod).await?.map(Arc::new));
             }
         }

@@ -35,6 +35,7 @@ const BATCH: Duration = Duration::from_secs(1);
 /// Marks the keys of pods that have lost their Job.
 const POD: &str = "pod:";
 const CONTROLLED: &str = "job-controlled";
+const ORPHANS: &str = "job-orphans";
 
 /// Looks after Jobs.
 pub struct Jobs {
@@ -67,6 +68,10 @@ impl Controller for Jobs {
         pods.index(CONTROLLED, |pod| match pods::controller_of(pod) {
             Some(owner) if owner.text("kind") == "Job" => vec![owner.text("uid").to_owned()],
             _ => Vec::new(),
+        });
+        pods.index(ORPHANS, |pod| match pods::controller_of(pod) {
+            None => vec![pod.namespace().to_owned()],
+            Some(_) => Vec::new(),
         });
         let all = pods.clone();
         wiring.on(&jobs, move |change, queue| job_change(change, queue, &all));

@@ -55,6 +55,11 @@ impl Controller for Binder {
             }
         });
         let pending = claims.clone();
+        wiring.on(&classes, move |_, queue| {
+            let waits = |claim: &Value| claim.annotation(BIND_COMPLETED).is_none();
+            pending.list().iter().filter(|c| waits(c)).for_each(|claim| queue.add(claim_key(claim)));
+        });
+        let pending = claims.clone();
         wiring.on(&volumes, move |change, queue| volume_change(change, queue, &pending));
         let (queue, recorder) = (wiring.queue().clone(), context.recorder("persistentvolume-controller"));
         Binder { context, queue, claims, volumes, classes, pods, recorder }
