@@ -1,5 +1,7 @@
 //! Controllers of workloads with pretended nodes, inside a server: objects come to the states that a cluster brings them to.
 
+#![allow(clippy::unwrap_used)]
+
 use apiserver::{Options, Server};
 use client::resources::{ENDPOINT_SLICES, JOBS, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES};
 use client::{Client, DeleteParams, ListParams, Resource};
