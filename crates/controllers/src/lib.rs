@@ -38,6 +38,7 @@ mod services;
 mod simulated;
 mod volumes;
 mod written;
+mod workloads;
 
 pub use context::{Context, Settings};
 pub use controller::{Controller, Wiring, controller_of};
