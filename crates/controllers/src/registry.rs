@@ -60,8 +60,10 @@ pub const REGISTRY: &[Entry] = &[
     keyed::<crate::volumes::Binder>(Area::Workloads),
     keyed::<crate::volumes::ClaimProtection>(Area::Workloads),
     keyed::<crate::volumes::VolumeProtection>(Area::Workloads),
+    keyed::<crate::workloads::daemonset::DaemonSets>(Area::Workloads),
     keyed::<crate::workloads::deployment::Deployments>(Area::Workloads),
     keyed::<crate::workloads::replicaset::ReplicaSets>(Area::Workloads),
     keyed::<crate::workloads::replicaset::ReplicationControllers>(Area::Workloads),
+    keyed::<crate::workloads::statefulset::StatefulSets>(Area::Workloads),
     keyed::<crate::service_accounts::ServiceAccounts>(Area::Base),
 ];

@@ -5,6 +5,7 @@
 mod batches;
 mod claim;
 mod conditions;
+pub(crate) mod daemonset;
 pub(crate) mod deployment;
 mod expectations;
 mod hash;
@@ -13,4 +14,6 @@ mod owned;
 mod pods;
 mod ranking;
 pub(crate) mod replicaset;
+mod revisions;
 mod share;
+pub(crate) mod statefulset;

@@ -16,6 +16,10 @@ const COMPLETE: &str = "NewReplicaSetAvailable";
 /// The rollout did not get on within its deadline.
 const TIMED_OUT: &str = "ProgressDeadlineExceeded";
 const PAUSED: &str = "DeploymentPaused";
+/// The new set was just made.
+pub(super) const CREATED: &str = "NewReplicaSetCreated";
+/// How long the pods of a new set are waited for before they count as missing.
+const GRACE: SignedDuration = SignedDuration::from_secs(2);
 
 /// The condition that tells of progress.
 pub(super) fn progressing(deployment: &Value) -> Option<&Value> {
@@ -163,6 +167,18 @@ pub(super) fn check_after(deployment: &Value, status: &Value, now: Timestamp) ->
     Some(left.saturating_add(Duration::from_secs(1)))
 }
 
+/// Whether the new set was made so lately that its pods are still to come. What is told of the rollout waits for them: else
+/// the first pod would pass for progress over none.
+pub(super) fn awaits_pods(deployment: &Value, new: Option<&Arc<Value>>, now: Timestamp) -> bool {
+    let since = progressing(deployment).filter(|c| c.text("reason") == CREATED);
+    let since = since.and_then(|c| meta::time(c.text("lastUpdateTime")));
+    let coming = new.is_some_and(|new| {
+        let status = meta::status(new);
+        status.int("replicas") < meta::replicas(new) && conditions::find(status, FAILURE).is_none()
+    });
+    coming && since.is_some_and(|since| now.duration_since(since) < GRACE)
+}
+
 /// What a set tells of a failure, the new one first, as a condition of the Deployment.
 fn failure(all: &[Arc<Value>], new: Option<&Arc<Value>>) -> Option<Map> {
     let condition = new.into_iter().chain(all).find_map(|set| conditions::find(meta::status(set), FAILURE))?;
@@ -229,6 +245,19 @@ mod tests {
             let got = rollout(&deployment(status), &all, Some(&new), NOW.parse().unwrap());
             assert_eq!(progress_of(&got), want, "{status}");
         }
+    }
+
+    #[test]
+    fn a_new_sets_pods_are_waited_for_a_moment() {
+        let status = r#"{"conditions":[{"type":"Progressing","reason":"NewReplicaSetCreated","lastUpdateTime":"2026-01-01T00:09:59Z"}]}"#;
+        let pending = Arc::new(value(r#"{"spec":{"replicas":1},"status":{"replicas":0}}"#));
+        let failing = value(r#"{"spec":{"replicas":1},"status":{"conditions":[{"type":"ReplicaFailure"}]}}"#);
+        let awaits = |set: &Arc<Value>, now: &str| awaits_pods(&deployment(status), Some(set), now.parse().unwrap());
+        assert!(awaits(&pending, NOW));
+        assert!(!awaits(&pending, "2026-01-01T00:10:02Z"));
+        assert!(!awaits(&set("new", 1, 0), NOW));
+        assert!(!awaits(&Arc::new(failing), NOW));
+        assert!(!awaits_pods(&deployment("{}"), Some(&pending), NOW.parse().unwrap()));
     }
 
     #[test]

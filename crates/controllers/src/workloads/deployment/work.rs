@@ -201,7 +201,7 @@ impl<'c> Work<'c> {
         let mut changed = revision::set_on_deployment(&mut self.deployment, &number.to_string());
         if is_mine && deadline {
             let message = format!("Created new replica set {}", object::go::quote(created.name()));
-            self.tell_progress("True", "NewReplicaSetCreated", &message);
+            self.tell_progress("True", status::CREATED, &message);
             changed = true;
         }
         self.sets.push(created.clone());
@@ -282,6 +282,9 @@ impl<'c> Work<'c> {
     }
 
     async fn write_rollout(&mut self, found: &Found) -> Result<Option<Duration>> {
+        if status::awaits_pods(&self.deployment, found.new.as_ref(), self.now) {
+            return Ok(Some(Duration::from_secs(1)));
+        }
         let new = status::rollout(&self.deployment, &found.all(), found.new.as_ref(), self.now);
         if new == *meta::status(&self.deployment) {
             return Ok(status::check_after(&self.deployment, &new, self.now));
