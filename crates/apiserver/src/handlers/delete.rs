@@ -111,6 +111,7 @@ async fn remove(request: &mut Request<'_>, key: &str, options: &DeleteOptions, a
         let result = match mark(request, &live, options) {
             End::Later(marked) if marked != live => change(request, &entry, marked, options).await,
             End::Later(_) => Ok(Deleted::Going(Shown { stored, version: entry.mod_revision })),
+            End::Now(last) if last != live => end_at_once(request, &entry, last, options).await,
             End::Now(last) => drop_entry(request, &entry, last, options).await,
         };
         match result {
@@ -278,6 +279,23 @@ async fn change(
     let version = write_entry(request, write).await?;
     server.committed(&request.resource, &entry.key).await;
     Ok(Deleted::Going(Shown { stored, version }))
+}
+
+/// Ends an object without grace that could have some: it is marked as going away first, so that watches see both.
+/// `Err(None)` is to be tried again.
+async fn end_at_once(
+    request: &Request<'_>,
+    entry: &Entry,
+    last: Value,
+    options: &DeleteOptions,
+) -> Result<Deleted, Option<Failure>> {
+    match change(request, entry, last.clone(), options).await? {
+        Deleted::Going(Shown { version, .. }) if !options.dry_run => {
+            let marked = Entry { mod_revision: version, ..entry.clone() };
+            drop_entry(request, &marked, last, options).await
+        }
+        _ => Ok(Deleted::Gone(last)),
+    }
 }
 
 async fn drop_entry(

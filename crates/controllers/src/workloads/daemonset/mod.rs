@@ -16,7 +16,7 @@ use crate::{Context, Controller, Wiring};
 use backoff::Backoff;
 use client::events::EventType;
 use client::resources::{CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS};
-use client::{Cache, Change, Result};
+use client::{Cache, Result};
 use futures_util::future::join_all;
 use history::History;
 use kinds::read::Read;
@@ -30,6 +30,9 @@ use std::time::Duration;
 
 /// The most pods that are made or deleted at a time.
 const BURST: usize = 250;
+
+/// The index of pods by the node that they run on, or may only run on.
+const TARGET: &str = "target";
 
 /// `daemonset-controller`
 pub(crate) struct DaemonSets {
@@ -55,10 +58,17 @@ impl Controller for DaemonSets {
         wiring.on_own(&sets);
         owned::watch(wiring, &pods, &sets, &DAEMON_SETS, owned::selector, Some(expectations.clone()));
         owned::watch(wiring, &revisions, &sets, &DAEMON_SETS, owned::selector, None);
-        let all = sets.clone();
+        pods.index(TARGET, |pod| placement::target(pod).map(str::to_owned).into_iter().collect());
+        let (all, placed) = (sets.clone(), pods.clone());
         wiring.on(&nodes, move |change, queue| {
-            for set in all.list().iter().filter(|set| concerns(set, change)) {
-                queue.add(client::cache::key(set));
+            let Some(node) = change.new.as_deref().filter(|new| is_news(change.old.as_deref(), new)) else { return };
+            let pods = placed.indexed(TARGET, node.name());
+            for set in all.list() {
+                let fit = Placement::new(&set).on(node);
+                let is_there = pods.iter().any(|pod| meta::controller_uid(pod) == meta::uid(&set));
+                if fit.should_run && !is_there || !fit.may_stay && is_there {
+                    queue.add(client::cache::key(&set));
+                }
             }
         });
         let context = wiring.context().clone();
@@ -85,19 +95,12 @@ impl Controller for DaemonSets {
     }
 }
 
-/// Whether a change of a node changes where a set's pods run. A node that goes takes nothing along: its pods stay until
-/// somebody collects them.
-fn concerns(set: &Value, change: &Change) -> bool {
-    let Some(new) = &change.new else { return false };
-    let placement = Placement::new(set);
-    match &change.old {
-        None => placement.on(new).should_run,
-        Some(old) => {
-            let same = meta::labels(old) == meta::labels(new)
-                && meta::spec(old).list("taints") == meta::spec(new).list("taints");
-            !same && placement.on(old) != placement.on(new)
-        }
-    }
+/// Whether a node changed in what decides where pods run. A node that goes is no news: its pods stay until somebody
+/// collects them.
+fn is_news(old: Option<&Value>, new: &Value) -> bool {
+    old.is_none_or(|old| {
+        meta::labels(old) != meta::labels(new) || meta::spec(old).list("taints") != meta::spec(new).list("taints")
+    })
 }
 
 impl DaemonSets {

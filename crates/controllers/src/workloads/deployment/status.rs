@@ -167,8 +167,8 @@ pub(super) fn check_after(deployment: &Value, status: &Value, now: Timestamp) ->
     Some(left.saturating_add(Duration::from_secs(1)))
 }
 
-/// Whether the new set was made so lately that its pods are still to come. What is told of the rollout waits for them: else
-/// the first pod would pass for progress over none.
+/// Whether the new set was made so lately that its pods are still to come. The rollout waits for them: else the first pod
+/// would pass for progress over none. Upstream's controller comes to the same, as its requests are few a second.
 pub(super) fn awaits_pods(deployment: &Value, new: Option<&Arc<Value>>, now: Timestamp) -> bool {
     let since = progressing(deployment).filter(|c| c.text("reason") == CREATED);
     let since = since.and_then(|c| meta::time(c.text("lastUpdateTime")));

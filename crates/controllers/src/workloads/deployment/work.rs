@@ -13,6 +13,9 @@ use object::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// When a Deployment is looked at again whose new set has no pods yet, unless the set tells of some before.
+const AWAITED: Duration = Duration::from_secs(1);
+
 /// A Deployment and its sets, as far as this look knows.
 pub(super) struct Work<'c> {
     pub(super) controller: &'c Deployments,
@@ -85,6 +88,10 @@ impl<'c> Work<'c> {
     }
 
     async fn roll(&mut self) -> Result<Option<Duration>> {
+        let known = revision::new_set(&self.deployment, &self.sets);
+        if status::awaits_pods(&self.deployment, known.as_ref(), self.now) {
+            return Ok(Some(AWAITED));
+        }
         let found = self.find(true).await?;
         let Some(new) = found.new.clone() else { return Ok(None) };
         if let Some(size) = rolling::of_new(&self.deployment, &new, &found.all()) {
@@ -283,7 +290,7 @@ impl<'c> Work<'c> {
 
     async fn write_rollout(&mut self, found: &Found) -> Result<Option<Duration>> {
         if status::awaits_pods(&self.deployment, found.new.as_ref(), self.now) {
-            return Ok(Some(Duration::from_secs(1)));
+            return Ok(Some(AWAITED));
         }
         let new = status::rollout(&self.deployment, &found.all(), found.new.as_ref(), self.now);
         if new == *meta::status(&self.deployment) {

@@ -41,6 +41,14 @@ impl Controller for StatefulSets {
         wiring.on_own(&sets);
         owned::watch(wiring, &pods, &sets, &STATEFUL_SETS, owned::selector, None);
         owned::index(&revisions);
+        // A pod waits until the claim that goes with a former one of its name is gone.
+        wiring.on(&claims, |change, queue| {
+            let claim = change.object();
+            let owner = crate::controller_of(claim).filter(|r| change.is_deletion() && r.text("kind") == PODS.kind);
+            if let Some((set, _)) = owner.and_then(|r| identity::parent_and_ordinal(r.text("name"))) {
+                queue.add(format!("{}/{set}", claim.namespace()));
+            }
+        });
         let context = wiring.context().clone();
         let recorder = context.recorder("statefulset-controller");
         StatefulSets { context, recorder, sets, pods, claims, revisions }
