@@ -48,8 +48,6 @@ pub struct Scenario {
     pub about: String,
     /// The steps as they stand in the file.
     pub steps: Vec<Value>,
-    /// What stands for a hash of the recording -> the hash. Informative only.
-    pub hashes: Vec<(String, String)>,
 }
 
 impl Group {
@@ -63,9 +61,6 @@ impl Group {
             id: text(&s, "id"),
             about: text(&s, "about"),
             steps: list(&s, "steps"),
-            hashes: names::members(s.get("hashes").unwrap_or(&Value::Null))
-                .map(|(name, hash)| (name.to_owned(), hash.as_str().unwrap_or_default().to_owned()))
-                .collect(),
         });
         Ok(Group { name: text(&file, "group"), setup: list(&file, "setup"), scenarios: scenarios.collect() })
     }
@@ -193,11 +188,10 @@ async fn replay_steps(player: &mut Player, scenario: &Scenario) -> Result<Vec<St
         if !lines.is_empty() {
             lines.truncate(12);
             differences.push(format!("step {number}: {}\n    {}", head(step), lines.join("\n    ")));
-        }
-    }
-    for (name, hash) in &scenario.hashes {
-        if let Some((_, got)) = player.names.hashes().find(|(n, got)| n == name && got != hash) {
-            println!("{}: hash {name} is {got}, recorded was {hash}", scenario.id);
+            // What is not met within its time does not make the next steps any better.
+            if step.get("wait").is_some() {
+                break;
+            }
         }
     }
     Ok(differences)

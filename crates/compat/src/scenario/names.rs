@@ -122,11 +122,6 @@ impl Names {
         }
     }
 
-    /// The hashes seen, with what stands for them.
-    pub(crate) fn hashes(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.hashes.iter().map(|(hash, name)| (name.as_str(), hash.as_str()))
-    }
-
     /// Generated names, each written without its end.
     pub(crate) fn anonymous(&self) -> Generated {
         Generated::new(self.generated.iter().map(|(name, base)| (name.clone(), format!("{base}<r>"))).collect())
