@@ -37,8 +37,8 @@ mod service_accounts;
 mod services;
 mod simulated;
 mod volumes;
-mod written;
 mod workloads;
+mod written;
 
 pub use context::{Context, Settings};
 pub use controller::{Controller, Wiring, controller_of};

@@ -103,14 +103,13 @@ mod tests {
 
     #[test]
     fn old_sets_shrink_as_far_as_availability_allows() {
-        let cases: [(&str, (i64, i64), &[(i64, i64)], &[(&str, i64)]); 5] = [
-            ("nothing new is available yet", (1, 0), &[(4, 4)], &[]),
+        for (what, (size, available), old, want) in [
+            ("nothing new is available yet", (1, 0), &[(4, 4)][..], &[][..]),
             ("one new is", (1, 1), &[(4, 4)], &[("old1", 3)]),
             ("sick ones go first", (1, 0), &[(4, 2)], &[("old1", 3)]),
             ("the oldest set first", (4, 4), &[(1, 1), (2, 2)], &[("old1", 0), ("old2", 0)]),
             ("sick and surplus", (4, 4), &[(2, 1)], &[("old1", 1), ("old1", 0)]),
-        ];
-        for (what, (size, available), old, want) in cases {
+        ] {
             let new = set("new", size, available, 9);
             let old: Vec<_> = old.iter().zip(1..).map(|((s, a), day)| set(&format!("old{day}"), *s, *a, day)).collect();
             let all: Vec<_> = old.iter().cloned().chain([new.clone()]).collect();
