@@ -1,6 +1,6 @@
 //! Doing many things of a kind, a few at first: what fails for one fails for all.
 
-use client::{Error, Result};
+use client::Result;
 use futures_util::future::join_all;
 
 /// The most that is done side by side.
@@ -17,7 +17,7 @@ where
         let outcomes = join_all((next..next + size).map(&mut act)).await;
         next += size;
         done += outcomes.iter().filter(|o| o.is_ok()).count();
-        if let Some(error) = first_error(outcomes) {
+        if let Some(error) = outcomes.into_iter().find_map(Result::err) {
             return (done, Err(error));
         }
         size = (2 * size).min(MOST).min(count - next);
@@ -25,14 +25,10 @@ where
     (done, Ok(()))
 }
 
-/// The first failure of several.
-pub(crate) fn first_error(outcomes: impl IntoIterator<Item = Result<()>>) -> Option<Error> {
-    outcomes.into_iter().find_map(Result::err)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use client::Error;
     use std::cell::RefCell;
 
     #[tokio::test]

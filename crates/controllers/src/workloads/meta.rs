@@ -3,8 +3,11 @@
 use client::Resource;
 use jiff::Timestamp;
 use kinds::read::Read;
-use object::{Map, Value, map};
+use object::{Map, Value};
 use std::cmp::Ordering;
+
+use crate::controller_of;
+pub(crate) use crate::pods::{is_deleting, seconds as time_text};
 
 static NULL: Value = Value::Null;
 
@@ -43,11 +46,6 @@ pub(crate) fn generation(object: &Value) -> i64 {
     metadata(object).int("generation")
 }
 
-/// Whether deletion was asked for.
-pub(crate) fn is_deleting(object: &Value) -> bool {
-    metadata(object).has("deletionTimestamp")
-}
-
 /// Whether this is the same object, not another of its name.
 pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
     uid(a) == uid(b) && a.name() == b.name()
@@ -83,11 +81,6 @@ pub(crate) fn time(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// A time as objects write it, to the second.
-pub(crate) fn time_text(time: Timestamp) -> String {
-    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
-}
-
 /// Older objects first, then by name.
 pub(crate) fn by_age(a: &Value, b: &Value) -> Ordering {
     let created = |o: &Value| time(o.meta_str("creationTimestamp"));
@@ -96,19 +89,12 @@ pub(crate) fn by_age(a: &Value, b: &Value) -> Ordering {
 
 /// The uid of the owner that controls an object; empty where there is none.
 pub(crate) fn controller_uid(object: &Value) -> &str {
-    crate::controller_of(object).map(|r| r.text("uid")).unwrap_or_default()
+    controller_of(object).map(|r| r.text("uid")).unwrap_or_default()
 }
 
 /// A reference to an owner that controls.
 pub(crate) fn controlled_by(owner: &Value, resource: &Resource) -> Map {
-    map! {
-        "apiVersion" => resource.api_version(),
-        "kind" => resource.kind.as_ref(),
-        "name" => owner.name(),
-        "uid" => uid(owner),
-        "controller" => true,
-        "blockOwnerDeletion" => true,
-    }
+    crate::pods::controller_reference(owner, &resource.api_version(), &resource.kind)
 }
 
 /// Sets a number, or takes it away where it is 0, as Go writes numbers that may be left out.

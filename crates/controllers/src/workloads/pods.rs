@@ -1,46 +1,20 @@
-//! Pods as controllers see them: what state they are in, how they are made from a template and deleted.
+//! Pods of workloads: since when they are available, and how they are made from a template.
 
 use super::meta;
-use client::events::{EventType, Recorder};
-use client::{Api, DeleteParams, Error, Resource, Result};
+use crate::pod_control::PodControl;
+use client::{Error, Resource, Result};
+use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use kinds::read::Read;
-use object::{Map, Value, names};
+use object::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Whether a pod has not ended and nobody wants its end.
-pub(crate) fn is_active(pod: &Value) -> bool {
-    !is_terminal(pod) && !meta::is_deleting(pod)
-}
-
-/// Whether a pod has ended, well or not.
-pub(crate) fn is_terminal(pod: &Value) -> bool {
-    matches!(phase(pod), "Succeeded" | "Failed")
-}
-
-/// `status.phase`.
-pub(crate) fn phase(pod: &Value) -> &str {
-    meta::status(pod).text("phase")
-}
+pub(crate) use crate::pods::{is_active, is_ready, is_terminal, phase, ready_since};
 
 /// `spec.nodeName`; empty while the pod has no node.
 pub(crate) fn node(pod: &Value) -> &str {
     meta::spec(pod).text("nodeName")
-}
-
-/// Whether a pod says that it is ready.
-pub(crate) fn is_ready(pod: &Value) -> bool {
-    ready_condition(pod).is_some_and(|c| c.text("status") == "True")
-}
-
-/// Since when a pod is ready.
-pub(crate) fn ready_since(pod: &Value) -> Option<Timestamp> {
-    let condition = ready_condition(pod).filter(|c| c.text("status") == "True")?;
-    meta::time(condition.text("lastTransitionTime"))
-}
-
-fn ready_condition(pod: &Value) -> Option<&Value> {
-    super::conditions::find(meta::status(pod), "Ready")
 }
 
 /// Whether a pod has been ready for so long.
@@ -73,74 +47,38 @@ pub(crate) fn next_available<'p>(
 
 /// A pod of a template, controlled by an owner. Its name is generated, beginning with the owner's.
 pub(crate) fn from_template(template: &Value, owner: &Value, resource: &Resource) -> Value {
-    let mut metadata = Map::new();
-    let given = template.sub("metadata");
-    for key in ["labels", "annotations", "finalizers"] {
-        if let Some(value) = given.get(key).filter(|v| !v.is_null()) {
-            metadata.insert(key, value.clone());
-        }
-    }
-    let mut prefix = format!("{}-", owner.name());
-    if !names::generate_name(&prefix, names::dns1123_subdomain).is_empty() {
-        prefix = owner.name().to_owned();
-    }
-    metadata.insert("generateName", prefix);
-    metadata.insert("ownerReferences", vec![meta::controlled_by(owner, resource)]);
-    let pod = object::map! {
-        "apiVersion" => "v1", "kind" => "Pod", "metadata" => metadata, "spec" => template.sub("spec").clone(),
-    };
-    pod.into()
+    let prefix = crate::pods::name_prefix(owner.name());
+    crate::pods::from_template(template, owner.namespace(), &prefix, meta::controlled_by(owner, resource))
 }
 
-/// Creates and deletes pods for their owners, with the events that tell of it.
-#[derive(Clone, Debug)]
-pub(crate) struct PodControl {
-    /// The requests about pods.
-    pub(crate) api: Api,
-    /// Where events go.
-    pub(crate) recorder: Recorder,
-    /// What the owners are.
-    pub(crate) owners: Resource,
+/// Creates a pod of a template for its owner.
+pub(crate) async fn create(control: &PodControl, owner: &Value, resource: &Resource, template: &Value) -> Result<()> {
+    let pod = from_template(template, owner, resource);
+    if meta::labels(&pod).is_empty() {
+        return Err(Error::Content("unable to create pods, no labels".to_owned()));
+    }
+    control.create(owner, &pod).await.map(|_| ())
 }
 
-impl PodControl {
-    /// Creates a pod of a template.
-    pub(crate) async fn create(&self, owner: &Value, template: &Value) -> Result<()> {
-        let pod = from_template(template, owner, &self.owners);
-        if meta::labels(&pod).is_empty() {
-            return Err(Error::Content("unable to create pods, no labels".to_owned()));
+/// Deletes pods of an owner, side by side; `missed` is told the keys of those whose deletion nobody will see. Gives the
+/// first failure.
+pub(crate) async fn delete(
+    control: &PodControl,
+    owner: &Value,
+    pods: &[Arc<Value>],
+    missed: impl Fn(&str),
+) -> Result<()> {
+    let outcomes = join_all(pods.iter().map(|pod| control.delete(owner, pod))).await;
+    let mut failure = None;
+    for (pod, outcome) in pods.iter().zip(outcomes) {
+        if !matches!(outcome, Ok(true)) {
+            missed(&client::cache::key(pod));
         }
-        match self.api.create(owner.namespace(), &pod).await {
-            Ok(created) => {
-                let message = format!("Created pod: {}", created.name());
-                self.recorder.event(owner, EventType::Normal, "SuccessfulCreate", &message);
-                Ok(())
-            }
-            Err(error) => {
-                if !error.is_namespace_terminating() {
-                    let message = format!("Error creating: {error}");
-                    self.recorder.event(owner, EventType::Warning, "FailedCreate", &message);
-                }
-                Err(error)
-            }
+        if let Err(error) = outcome {
+            failure.get_or_insert(Error::Content(format!("unable to delete pods: {error}")));
         }
     }
-
-    /// Deletes a pod.
-    pub(crate) async fn delete(&self, owner: &Value, name: &str) -> Result<()> {
-        match self.api.delete(owner.namespace(), name, &DeleteParams::default()).await {
-            Ok(_) => {
-                self.recorder.event(owner, EventType::Normal, "SuccessfulDelete", &format!("Deleted pod: {name}"));
-                Ok(())
-            }
-            Err(error) if error.is_not_found() => Err(error),
-            Err(error) => {
-                let message = format!("Error deleting: {error}");
-                self.recorder.event(owner, EventType::Warning, "FailedDelete", &message);
-                Err(Error::Content(format!("unable to delete pods: {error}")))
-            }
-        }
-    }
+    failure.map_or(Ok(()), Err)
 }
 
 #[cfg(test)]
@@ -169,25 +107,12 @@ mod tests {
 
     #[test]
     fn pods_are_made_from_templates() {
-        let owner = value(r#"{"metadata":{"name":"web","uid":"u"}}"#);
+        let owner = value(r#"{"metadata":{"name":"web","namespace":"n","uid":"u"}}"#);
         let template = value(r#"{"metadata":{"labels":{"a":"b"},"name":"ignored"},"spec":{"nodeName":"n"}}"#);
         let pod = from_template(&template, &owner, &client::resources::REPLICA_SETS);
-        let want = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"web-","labels":{"a":"b"},"ownerReferences":
+        let want = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"n","generateName":"web-","labels":{"a":"b"},"ownerReferences":
             [{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"u","controller":true,"blockOwnerDeletion":true}]},
             "spec":{"nodeName":"n"}}"#;
         assert_eq!(pod, value(want));
-    }
-
-    #[test]
-    fn ended_and_terminating_pods_are_not_active() {
-        for (text, active) in [
-            (r#"{"status":{"phase":"Running"}}"#, true),
-            ("{}", true),
-            (r#"{"status":{"phase":"Failed"}}"#, false),
-            (r#"{"status":{"phase":"Succeeded"}}"#, false),
-            (r#"{"metadata":{"deletionTimestamp":"x"}}"#, false),
-        ] {
-            assert_eq!(is_active(&value(text)), active, "{text}");
-        }
     }
 }

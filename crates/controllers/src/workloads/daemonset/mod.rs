@@ -7,17 +7,16 @@ mod placement;
 mod rollout;
 mod status;
 
-use super::batches::{first_error, slow_start};
+use super::batches::slow_start;
 use super::claim::Claimer;
 use super::expectations::Expectations;
-use super::pods::PodControl;
 use super::{meta, owned, pods, revisions};
+use crate::pod_control::PodControl;
 use crate::{Context, Controller, Wiring};
 use backoff::Backoff;
-use client::events::EventType;
+use client::events::{EventType, Recorder};
 use client::resources::{CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS};
 use client::{Cache, Result};
-use futures_util::future::join_all;
 use history::History;
 use kinds::read::Read;
 use object::Value;
@@ -37,6 +36,7 @@ const TARGET: &str = "target";
 /// `daemonset-controller`
 pub(crate) struct DaemonSets {
     context: Context,
+    recorder: Recorder,
     sets: Arc<Cache>,
     pods: Arc<Cache>,
     nodes: Arc<Cache>,
@@ -73,9 +73,9 @@ impl Controller for DaemonSets {
         });
         let context = wiring.context().clone();
         let recorder = context.recorder("daemonset-controller");
-        let control = PodControl { api: context.api(&PODS), recorder, owners: DAEMON_SETS };
+        let control = PodControl::new(context.client(), recorder.clone());
         let failed = Backoff::default();
-        DaemonSets { context, sets, pods, nodes, revisions, control, expectations, failed }
+        DaemonSets { context, recorder, sets, pods, nodes, revisions, control, expectations, failed }
     }
 
     async fn sync(&self, key: &str) -> Result<Option<Duration>> {
@@ -85,7 +85,7 @@ impl Controller for DaemonSets {
         };
         if owned::selects_all(&set) {
             let message = "This daemon set is selecting all pods. A non-empty selector is required.";
-            self.control.recorder.event(&set, EventType::Warning, "SelectingAll", message);
+            self.recorder.event(&set, EventType::Warning, "SelectingAll", message);
             return Ok(None);
         }
         let Some(selector) = owned::selector(&set).filter(|_| !meta::is_deleting(&set)) else { return Ok(None) };
@@ -106,7 +106,7 @@ fn is_news(old: Option<&Value>, new: &Value) -> bool {
 impl DaemonSets {
     /// The pods of a set; orphans that its selector matches become its own.
     async fn pods_of(&self, set: &Value, selector: &Labels) -> Result<Vec<Arc<Value>>> {
-        let claimer = Claimer::new(set, self.context.api(&DAEMON_SETS), self.control.api.clone());
+        let claimer = Claimer::new(set, self.context.api(&DAEMON_SETS), self.context.api(&PODS));
         let candidates = owned::candidates(&self.pods, set);
         claimer.claim(candidates, |pod| selector.matches_object(pod)).await
     }
@@ -182,25 +182,25 @@ impl Look<'_> {
             if work.create {
                 create_on.push(node.name().to_owned());
             }
-            delete.extend(work.delete.iter().map(|pod| pod.name().to_owned()));
+            delete.extend(work.delete);
             for pod in &work.failed {
                 if let Some(wait) = self.controller.failed.try_now(meta::uid(self.set), node.name()) {
                     again = again.into_iter().chain([wait]).min();
                     continue;
                 }
                 self.tell_ended(pod, node, EventType::Warning, "FailedDaemonPod", "failed", "kill");
-                delete.push(pod.name().to_owned());
+                delete.push(pod.clone());
             }
             for pod in &work.succeeded {
                 self.tell_ended(pod, node, EventType::Normal, "SucceededDaemonPod", "succeeded", "delete");
-                delete.push(pod.name().to_owned());
+                delete.push(pod.clone());
             }
         }
         // Pods for nodes that are not there will never get one.
         let there: HashSet<&str> = nodes.iter().map(|node| node.name()).collect();
         for (_, pods) in by_node.iter().filter(|(node, _)| !there.contains(node.as_str())) {
             let homeless = pods.iter().filter(|pod| pods::node(pod).is_empty());
-            delete.extend(homeless.map(|pod| pod.name().to_owned()));
+            delete.extend(homeless.cloned());
         }
         self.change(&create_on, &delete).await?;
         Ok(again)
@@ -209,36 +209,28 @@ impl Look<'_> {
     fn tell_ended(&self, pod: &Value, node: &Value, ty: EventType, reason: &str, how: &str, what: &str) {
         let (namespace, name, node) = (pod.namespace(), pod.name(), node.name());
         let message = format!("Found {how} daemon pod {namespace}/{name} on node {node}, will try to {what} it");
-        self.controller.control.recorder.event(self.set, ty, reason, &message);
+        self.controller.recorder.event(self.set, ty, reason, &message);
     }
 
     /// Makes pods on these nodes and deletes these pods, as many as may be at a time.
-    async fn change(&self, create_on: &[String], delete: &[String]) -> Result<()> {
+    async fn change(&self, create_on: &[String], delete: &[Arc<Value>]) -> Result<()> {
         let (control, expectations) = (&self.controller.control, &self.controller.expectations);
         let create_on = create_on.get(..BURST).unwrap_or(create_on);
         let delete = delete.get(..BURST).unwrap_or(delete);
-        let pod_key = |pod: &str| format!("{}/{pod}", self.set.namespace());
-        expectations.expect(self.key, create_on.len(), delete.iter().map(|pod| pod_key(pod)));
+        expectations.expect(self.key, create_on.len(), delete.iter().map(|pod| client::cache::key(pod)));
         let template = self.template();
         let (created, outcome) = slow_start(create_on.len(), |i| {
             let mut template = template.clone();
             let node = create_on.get(i).map(String::as_str).unwrap_or_default();
             let affinity = placement::bind(template.sub("spec").sub("affinity"), node);
             template.set_at(&["spec", "affinity"], affinity);
-            async move { control.create(self.set, &template).await }
+            async move { pods::create(control, self.set, &DAEMON_SETS, &template).await }
         })
         .await;
         expectations.less_creations(self.key, create_on.len() - created);
-        let outcomes = join_all(delete.iter().map(|pod| async move {
-            let outcome = control.delete(self.set, pod).await;
-            if outcome.is_err() {
-                expectations.deleted(self.key, &pod_key(pod));
-            }
-            outcome.or_else(|error| if error.is_not_found() { Ok(()) } else { Err(error) })
-        }))
-        .await;
+        let deleted = pods::delete(control, self.set, delete, |pod| expectations.deleted(self.key, pod)).await;
         outcome.or_else(|error| if error.is_namespace_terminating() { Ok(()) } else { Err(error) })?;
-        first_error(outcomes).map_or(Ok(()), Err)
+        deleted
     }
 
     /// The template of pods, with what every DaemonSet's pods have.

@@ -13,8 +13,8 @@ pub(super) type ByNode = BTreeMap<String, Vec<Arc<Value>>>;
 /// What a step does.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Rollout {
-    /// The names of pods that go.
-    pub(super) delete: Vec<String>,
+    /// The pods that go.
+    pub(super) delete: Vec<Arc<Value>>,
     /// The nodes that get a new pod beside the old one.
     pub(super) create_on: Vec<String>,
 }
@@ -61,9 +61,9 @@ fn replace(set: &Value, by_node: &ByNode, missing: usize, most: usize, hash: &st
     for pods in by_node.values() {
         match pair(set, pods, hash) {
             Some(Pair { new: Some(new), old: None }) => unavailable += usize::from(!available(&new)),
-            Some(Pair { new: None, old: Some(old) }) if available(&old) => candidates.push(old.name().to_owned()),
+            Some(Pair { new: None, old: Some(old) }) if available(&old) => candidates.push(old),
             Some(Pair { new: None, old: Some(old) }) => {
-                delete.push(old.name().to_owned());
+                delete.push(old);
                 unavailable += 1;
             }
             // Others see to these nodes.
@@ -98,12 +98,12 @@ fn add(
             (_, None) => {}
             (None, Some(old)) => match (available(&old), should_run(node)) {
                 (false, true) => rollout.create_on.push(node.clone()),
-                (false, false) => rollout.delete.push(old.name().to_owned()),
+                (false, false) => rollout.delete.push(old),
                 (true, true) => candidates.push(node.clone()),
-                (true, false) => misplaced.push(old.name().to_owned()),
+                (true, false) => misplaced.push(old),
             },
             (Some(new), Some(_)) if !available(&new) => surging += 1,
-            (Some(_), Some(old)) => rollout.delete.push(old.name().to_owned()),
+            (Some(_), Some(old)) => rollout.delete.push(old),
         }
     }
     // A pod that serves where it should not goes when another serves where it should.
@@ -139,7 +139,8 @@ mod tests {
 
     fn told(set: &Value, pods: &[&str], nodes: &[&str]) -> String {
         let next = next(set, &by_node(pods), nodes, "new", Timestamp::UNIX_EPOCH, |node| nodes.contains(&node));
-        format!("-{} +{}", next.delete.join(","), next.create_on.join(","))
+        let gone: Vec<&str> = next.delete.iter().map(|pod| pod.name()).collect();
+        format!("-{} +{}", gone.join(","), next.create_on.join(","))
     }
 
     #[test]

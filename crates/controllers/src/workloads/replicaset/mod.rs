@@ -2,16 +2,15 @@
 
 mod status;
 
-use super::batches::{first_error, slow_start};
+use super::batches::slow_start;
 use super::claim::Claimer;
 use super::expectations::Expectations;
 use super::owned::{self, ReadSelector};
-use super::pods::PodControl;
 use super::{meta, pods, ranking};
+use crate::pod_control::PodControl;
 use crate::{Context, Controller, Wiring};
 use client::resources::{PODS, REPLICA_SETS, REPLICATION_CONTROLLERS};
 use client::{Cache, Resource, Result};
-use futures_util::future::join_all;
 use kinds::read::Read;
 use object::Value;
 use object::selector::Labels;
@@ -79,8 +78,7 @@ impl Sets {
         owned::watch(wiring, &pods, &sets, &resource, read_selector, Some(expectations.clone()));
         owned::index(&sets);
         let context = wiring.context().clone();
-        let control =
-            PodControl { api: context.api(&PODS), recorder: context.recorder(component), owners: resource.clone() };
+        let control = PodControl::new(context.client(), context.recorder(component));
         Sets { context, resource, read_selector, sets, pods, control, expectations }
     }
 
@@ -93,7 +91,7 @@ impl Sets {
         let in_step = self.expectations.satisfied(key);
         let mut active = owned::candidates(&self.pods, &set);
         active.retain(|pod| pods::is_active(pod));
-        let claimer = Claimer::new(&set, self.context.api(&self.resource), self.control.api.clone());
+        let claimer = Claimer::new(&set, self.context.api(&self.resource), self.context.api(&PODS));
         let active = claimer.claim(active, |pod| selector.matches_object(pod)).await?;
         let managed = if in_step && !meta::is_deleting(&set) { self.manage(key, &set, &active).await } else { Ok(()) };
         let now = self.context.now();
@@ -123,7 +121,8 @@ impl Sets {
     async fn create(&self, key: &str, set: &Value, count: usize) -> Result<()> {
         self.expectations.expect(key, count, []);
         let template = meta::template(set);
-        let (created, outcome) = slow_start(count, |_| self.control.create(set, template)).await;
+        let (created, outcome) =
+            slow_start(count, |_| pods::create(&self.control, set, &self.resource, template)).await;
         self.expectations.less_creations(key, count - created);
         // In a namespace that goes away every further creation fails, too; there is nothing to be done about it.
         outcome.or_else(|error| if error.is_namespace_terminating() { Ok(()) } else { Err(error) })
@@ -132,15 +131,7 @@ impl Sets {
     async fn delete(&self, key: &str, set: &Value, active: &[Arc<Value>], count: usize) -> Result<()> {
         let doomed = ranking::to_delete(active, &self.related(set), count, self.context.now());
         self.expectations.expect(key, 0, doomed.iter().map(|pod| client::cache::key(pod)));
-        let outcomes = join_all(doomed.iter().map(|pod| async move {
-            let outcome = self.control.delete(set, pod.name()).await;
-            if outcome.is_err() {
-                self.expectations.deleted(key, &client::cache::key(pod));
-            }
-            outcome.or_else(|error| if error.is_not_found() { Ok(()) } else { Err(error) })
-        }))
-        .await;
-        first_error(outcomes).map_or(Ok(()), Err)
+        pods::delete(&self.control, set, &doomed, |pod| self.expectations.deleted(key, pod)).await
     }
 
     /// The pods of all sets with the same controller: those of one Deployment.
