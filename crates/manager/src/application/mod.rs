@@ -5,13 +5,24 @@
 
 pub mod collect;
 pub mod compression;
+mod condition;
+mod controller;
 pub mod declared;
+pub mod definitions;
 mod digest;
+pub mod dispatch;
+pub mod execute;
 pub mod health;
 pub mod kinds;
 pub mod names;
 pub mod policy;
+mod reconcile;
 pub mod render;
+pub mod revision;
+pub mod status;
 pub mod three_way;
 pub mod tracker;
 pub mod workflow;
+pub mod write;
+
+pub use controller::{Controller, Options};

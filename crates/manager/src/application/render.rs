@@ -168,11 +168,11 @@ fn reference(text: &str) -> Option<Vec<&str>> {
     let path = text.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim().strip_prefix('.')?;
     let is_name = |step: &&str| !step.is_empty() && step.chars().all(|c| c.is_alphanumeric() || c == '_');
     let steps: Vec<&str> = path.split('.').collect();
-    (steps.len() > 1 && steps.iter().all(|step| is_name(step))).then_some(steps)
+    (steps.len() > 1 && steps.iter().all(is_name)).then_some(steps)
 }
 
 /// What a component needs of definitions, by name: `None` if there is none.
-pub trait Definitions {
+pub trait Definitions: Sync {
     /// The ComponentDefinition of a name.
     fn component(&self, name: &str) -> Option<&Value>;
     /// The TraitDefinition of a name.

@@ -3,5 +3,6 @@
 mod state;
 mod steps;
 
+pub(crate) use state::duration;
 pub use state::{Phase, Reason, Run, RunPhase, StepOutcome, StepState, backoff};
 pub use steps::{Mode, Plan, Step, plan};

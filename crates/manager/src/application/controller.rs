@@ -1,0 +1,284 @@
+//! The controller of Applications: who is looked at, when.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::cache::Selection;
+use client::events::{EventType, Recorder};
+use client::{Cache, Change, Client, Clock, Error, Queue};
+use jiff::Timestamp;
+use keeper::Keeper;
+use object::{Value, map};
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+
+use super::compression::Compression;
+use super::kinds::{APPLICATIONS, TRACKERS};
+use super::tracker::Trackers;
+use super::write::{Clusters, Local, MANAGER};
+use super::{names, workflow};
+
+/// The version that `app.oam.dev/controller-version-require` is compared with.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The shortest interval that an application may ask for.
+const SHORTEST: Duration = Duration::from_secs(10);
+
+/// How the controller runs.
+#[derive(Clone)]
+pub struct Options {
+    /// The time.
+    pub clock: Clock,
+    /// How often everything is looked at, although nothing was heard.
+    pub resync: Duration,
+    /// How many revisions of an application are kept beside the current one.
+    pub revision_limit: usize,
+    /// How trackers are packed.
+    pub compression: Compression,
+    /// How many applications are worked on at a time.
+    pub workers: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            clock: Arc::new(Timestamp::now),
+            resync: Duration::from_secs(300),
+            revision_limit: 10,
+            compression: Compression::Zstd,
+            workers: 4,
+        }
+    }
+}
+
+/// The controller.
+pub struct Controller {
+    pub(super) client: Client,
+    pub(super) keeper: Keeper,
+    pub(super) clusters: Arc<dyn Clusters>,
+    pub(super) options: Options,
+    recorder: Recorder,
+    applications: Arc<Cache>,
+    trackers: Arc<Cache>,
+    memory: Mutex<Memory>,
+}
+
+/// What is not stored, because losing it costs no more than another look.
+#[derive(Default)]
+struct Memory {
+    /// The version of each application that was written last: a cache that is behind it is not believed.
+    written: HashMap<String, u64>,
+    /// Trackers that were made, until the cache has them.
+    made: HashMap<String, BTreeSet<String>>,
+    /// How often each application was waited for.
+    waits: HashMap<String, u32>,
+    rounds: u64,
+}
+
+impl Controller {
+    /// A controller of the applications of a cluster, as a client sees it that may do everything. Its caches are opened.
+    pub fn new(client: &Client, clusters: Option<Arc<dyn Clusters>>, options: Options) -> Arc<Self> {
+        let client = client.with_user_agent(MANAGER);
+        let open = |resource: &client::Resource, metadata_only| {
+            Cache::open(client.api(resource), Selection { metadata_only, ..Selection::default() })
+        };
+        let keeper = Keeper::new(keeper::Options {
+            selector: names::SELECTOR.to_owned(),
+            clock: options.clock.clone(),
+            ..keeper::Options::default()
+        });
+        let trackers = open(&TRACKERS, true);
+        trackers.index("application", |tracker| tracker_owner(tracker).into_iter().collect());
+        let clusters = clusters.unwrap_or_else(|| Arc::new(Local(Arc::new(client.clone()))));
+        Arc::new(Controller {
+            keeper,
+            clusters,
+            recorder: Recorder::new(&client, "Application", options.clock.clone()),
+            applications: open(&APPLICATIONS, false),
+            trackers,
+            memory: Mutex::default(),
+            options,
+            client,
+        })
+    }
+
+    /// Works until it is dropped.
+    pub async fn run(self: Arc<Self>) {
+        self.applications.synced().await;
+        self.trackers.synced().await;
+        let queue: Queue = Queue::default();
+        let own = queue.clone();
+        self.applications.subscribe(move |change| {
+            if is_to_be_seen(change) {
+                own.add(change.key());
+            }
+        });
+        let of_trackers = queue.clone();
+        self.trackers.subscribe(move |change| {
+            let is_deleted = |object: &Value| object.at(&["metadata", "deletionTimestamp"]).is_some();
+            let was = change.old.as_deref().is_some_and(is_deleted);
+            if let Some(owner) = change.new.as_deref().filter(|new| !was && is_deleted(new)).and_then(tracker_owner) {
+                of_trackers.add(owner);
+            }
+        });
+        for application in self.applications.list() {
+            queue.add(client::cache::key(&application));
+        }
+        let mut tasks = JoinSet::new();
+        let (keeper, cluster) = (self.keeper.clone(), self.clusters.get(""));
+        if let Some(cluster) = cluster {
+            tasks.spawn(async move { keeper.watch(cluster).await });
+        }
+        let (keeper, drifting) = (self.keeper.clone(), queue.clone());
+        tasks.spawn(async move {
+            loop {
+                drifting.add(keeper.drifted().await.parent.to_string());
+            }
+        });
+        for _ in 0..self.options.workers.max(1) {
+            tasks.spawn(work(self.clone(), queue.clone()));
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    async fn sync(&self, key: &str) -> Result<Option<Duration>, Error> {
+        let Some(application) = self.application(key).await? else {
+            self.keeper.forget(key);
+            let mut memory = self.memory.lock();
+            memory.written.remove(key);
+            memory.made.remove(key);
+            memory.waits.remove(key);
+            return Ok(None);
+        };
+        let application = application.as_ref();
+        if application.label(names::PAUSE) == Some("true")
+            || application.annotation(names::VERSION_REQUIRED).is_some_and(|wanted| !["", VERSION].contains(&wanted))
+        {
+            return Ok(None);
+        }
+        if application.at(&["metadata", "deletionTimestamp"]).is_some() {
+            return self.finalize(application).await;
+        }
+        let finalizers = application.meta_list("finalizers");
+        if !finalizers.contains(&names::FINALIZER) {
+            let all: Vec<&str> = finalizers.into_iter().chain([names::FINALIZER]).collect();
+            let patch = map! { "metadata" => map! {
+                "finalizers" => all,
+                "resourceVersion" => application.meta_str("resourceVersion"),
+            } };
+            self.patch(application, patch.into()).await?;
+            return Ok(Some(Duration::ZERO));
+        }
+        self.reconcile(application).await
+    }
+
+    /// The application, as new as what was written last.
+    async fn application(&self, key: &str) -> Result<Option<Arc<Value>>, Error> {
+        let cached = self.applications.get_key(key);
+        let written = self.memory.lock().written.get(key).copied().unwrap_or_default();
+        let version = |object: &Value| object.meta_str("resourceVersion").parse::<u64>().unwrap_or(u64::MAX);
+        if written == 0 || cached.as_deref().is_some_and(|object| version(object) >= written) {
+            return Ok(cached);
+        }
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        Ok(self.client.api(&APPLICATIONS).find(namespace, name).await?.map(Arc::new))
+    }
+
+    /// Notes what was written, so that an older state is not taken for the present one.
+    pub(super) fn wrote(&self, application: &Value) {
+        if let Ok(version) = application.meta_str("resourceVersion").parse() {
+            self.memory.lock().written.insert(client::cache::key(application), version);
+        }
+    }
+
+    /// Notes which trackers there are, so that a cache that is behind does not hide them.
+    pub(super) fn remember(&self, key: &str, trackers: &Trackers) {
+        let names = trackers.iter().filter(|tracker| tracker.is_stored()).map(|tracker| tracker.name().to_owned());
+        self.memory.lock().made.insert(key.to_owned(), names.collect());
+    }
+
+    pub(super) fn tracker_names(&self, key: &str) -> BTreeSet<String> {
+        let mut names: BTreeSet<String> =
+            self.trackers.indexed("application", key).iter().map(|tracker| tracker.name().to_owned()).collect();
+        names.extend(self.memory.lock().made.get(key).into_iter().flatten().cloned());
+        names
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        (self.options.clock)()
+    }
+
+    pub(super) fn tell(&self, application: &Value, kind: EventType, reason: &str, message: &str) {
+        self.recorder.event(application, kind, reason, message);
+    }
+
+    /// When to look at an application again, although nothing is heard.
+    pub(super) fn interval(&self, application: &Value) -> Duration {
+        let asked = application.annotation(names::RECONCILE_INTERVAL).and_then(workflow::duration);
+        let asked = asked.and_then(|asked| Duration::try_from(asked).ok()).filter(|asked| *asked >= SHORTEST);
+        let mut memory = self.memory.lock();
+        memory.rounds += 1;
+        keeper::jittered(asked.unwrap_or(self.options.resync), application.meta_str("uid"), memory.rounds)
+    }
+
+    /// How long to wait for something this time; each time longer.
+    pub(super) fn backoff(&self, key: &str, longest: u64) -> Duration {
+        let mut memory = self.memory.lock();
+        let waits = memory.waits.entry(key.to_owned()).or_default();
+        *waits = waits.saturating_add(1);
+        workflow::backoff(*waits, longest)
+    }
+
+    /// There is nothing to wait for any more.
+    pub(super) fn rest(&self, key: &str) {
+        self.memory.lock().waits.remove(key);
+    }
+}
+
+async fn work(controller: Arc<Controller>, queue: Queue) {
+    while let Some(key) = queue.next().await {
+        // A panic costs the work on one application only.
+        let mut task = JoinSet::new();
+        task.spawn({
+            let (controller, key) = (controller.clone(), key.clone());
+            async move { controller.sync(&key).await }
+        });
+        match task.join_next().await {
+            Some(Ok(Ok(again))) => {
+                queue.forget(&key);
+                if let Some(wait) = again {
+                    queue.after(key.clone(), wait);
+                }
+            }
+            Some(Ok(Err(error))) => {
+                tracing::debug!(application = key, %error, "the work failed");
+                queue.retry(key.clone());
+            }
+            Some(Err(error)) => {
+                tracing::error!(application = key, %error, "the work broke off");
+                queue.retry(key.clone());
+            }
+            None => {}
+        }
+        queue.done(&key);
+    }
+}
+
+/// Whether a change is one that somebody else made: to what is declared, or to how the workflow goes on.
+fn is_to_be_seen(change: &Change) -> bool {
+    let (Some(old), Some(new)) = (change.old.as_deref(), change.new.as_deref()) else { return true };
+    let metadata = |object: &Value, key: &str| object.at(&["metadata", key]).cloned();
+    let flag =
+        |object: &Value, key: &str| object.at(&["status", "workflow", key]).and_then(Value::as_bool) == Some(true);
+    ["generation", "deletionTimestamp", "labels", "annotations", "finalizers"]
+        .iter()
+        .any(|key| metadata(old, key) != metadata(new, key))
+        || flag(old, "suspend") && !flag(new, "suspend")
+        || !flag(old, "terminated") && flag(new, "terminated")
+        || old.at(&["status", "workflow"]).is_some() && new.at(&["status", "workflow"]).is_none()
+}
+
+/// The application of a tracker, as `NAMESPACE/NAME`.
+fn tracker_owner(tracker: &Value) -> Option<String> {
+    super::three_way::owner_of(tracker)
+}

@@ -1,0 +1,620 @@
+//! One look at one application: what it declares is brought about, what it has is kept, what is garbage goes.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use client::events::EventType;
+use client::{Error, ListParams, Patch, PatchParams};
+use jiff::Timestamp;
+use object::{Value, map};
+
+use super::collect::{self, Occasion};
+use super::controller::Controller;
+use super::declared::{Component, components, text};
+use super::definitions::Known;
+use super::dispatch::Dispatcher;
+use super::execute::{Executor, Placement, Service};
+use super::kinds::{APPLICATIONS, REVISIONS, TRACKERS, WORKFLOWS};
+use super::names;
+use super::policy::Policies;
+use super::render::Context;
+use super::revision::{self, Revision};
+use super::status::{AppPhase, Status};
+use super::tracker::{Owner, Tracker, Trackers};
+use super::workflow::{self, Plan, Run, RunPhase};
+use super::write::Writer;
+
+/// When garbage that waits for others is looked at again, should nobody tell that it is gone.
+const SOON: Duration = Duration::from_secs(3);
+
+/// What stopped a reconciliation: the stage and why.
+struct Stopped {
+    stage: &'static str,
+    why: String,
+}
+
+impl Stopped {
+    fn at(stage: &'static str) -> impl Fn(String) -> Stopped {
+        move |why| Stopped { stage, why }
+    }
+}
+
+/// The application as it is carried out.
+struct Declared {
+    /// With the specification of its revision.
+    application: Value,
+    revision: Revision,
+    definitions: Known,
+    plan: Plan,
+}
+
+impl Controller {
+    /// Looks at an application; after which time to look again.
+    pub(super) async fn reconcile(&self, application: &Value) -> Result<Option<Duration>, Error> {
+        let key = client::cache::key(application);
+        let now = self.now();
+        let mut status = Status::of(application, now);
+        let policies = match Policies::read(application) {
+            Ok(policies) => policies,
+            Err(why) => {
+                status.phase(AppPhase::Starting);
+                status.failed("Parsed", &why);
+                self.tell(application, EventType::Warning, "FailedParse", &why);
+                self.write_status(application, status).await?;
+                return Ok(Some(self.interval(application)));
+            }
+        };
+        let declared = self.declared(application).await;
+        let known = application.str_at(&["status", "latestRevision", "name"]).unwrap_or_default().to_owned();
+        let revision = declared.as_ref().map_or(known.as_str(), |declared| declared.revision.name.as_str());
+        let publish_version = application.annotation(names::PUBLISH_VERSION).unwrap_or_default();
+        let trackers = match self.trackers(application, revision, publish_version).await? {
+            Ok(trackers) => trackers,
+            Err(why) => {
+                status.phase(AppPhase::Starting);
+                status.condition("Ready", false, "ReconcileError", &why);
+                self.write_status(application, status).await?;
+                return Ok(Some(self.interval(application)));
+            }
+        };
+        let writer = Writer {
+            clusters: self.clusters.as_ref(),
+            keeper: &self.keeper,
+            owner: &key,
+            policies: &policies,
+            orphans: false,
+        };
+        let mut dispatcher = Dispatcher { writer, client: &self.client, trackers };
+        let again = match declared {
+            Ok(declared) => self.carry_out(application, &declared, &mut dispatcher, &mut status).await?,
+            Err(stopped) => {
+                // What cannot be read or rendered any more is kept as it was.
+                status.failed(stopped.stage, &stopped.why);
+                status.phase(AppPhase::Rendering);
+                self.tell(application, EventType::Warning, &format!("Failed{}", stopped.stage), &stopped.why);
+                self.keep(application, &mut dispatcher, &mut status).await;
+                Some(self.interval(application))
+            }
+        };
+        self.remember(&key, &dispatcher.trackers);
+        self.write_status(application, status).await?;
+        Ok(again)
+    }
+
+    /// Reads what an application declares, and finds or makes its revision.
+    async fn declared(&self, application: &Value) -> Result<Declared, Stopped> {
+        let namespace = application.namespace();
+        let publish_version = application.annotation(names::PUBLISH_VERSION).unwrap_or_default();
+        let workflow = match application.str_at(&["spec", "workflow", "ref"]).filter(|name| !name.is_empty()) {
+            None => None,
+            Some(name) => self
+                .client
+                .api(&WORKFLOWS)
+                .find(namespace, name)
+                .await
+                .map_err(|error| Stopped { stage: "Parsed", why: error.to_string() })?,
+        };
+        let hash = revision::hash(application, workflow.as_ref());
+        let revision = self.revision(application, &hash, publish_version).await;
+        let revision = revision.map_err(Stopped::at("Revision"))?;
+        let (mut carried, mut definitions) = (application.clone(), None);
+        if let (Some(revision), false) = (&revision, publish_version.is_empty()) {
+            // A published version is what it was.
+            carried.set_at(&["spec"], revision.spec());
+            definitions = Some(Known::read(&revision.object));
+        }
+        let plan = workflow::plan(&carried, workflow.as_ref()).map_err(Stopped::at("Render"))?;
+        let parts = components(&carried).map_err(Stopped::at("Parsed"))?;
+        let over = application.at(&["status", "workflow", "finished"]).and_then(Value::as_bool) == Some(true);
+        let is_known = revision.as_ref().is_some_and(|revision| over && is_run(application, revision));
+        let definitions = match definitions {
+            Some(definitions) => definitions,
+            // What was carried out already is not rendered again.
+            None if is_known => Known::default(),
+            None => Known::fetch(&self.client, namespace, &parts).await.map_err(Stopped::at("Parsed"))?,
+        };
+        let revision = match revision {
+            Some(revision) => revision,
+            None => self.new_revision(application, &hash, &definitions).await.map_err(Stopped::at("Revision"))?,
+        };
+        Ok(Declared { application: carried, revision, definitions, plan })
+    }
+
+    /// The revision that an application is, if there is one. What the status says is enough when nothing changed.
+    async fn revision(
+        &self,
+        application: &Value,
+        hash: &str,
+        publish_version: &str,
+    ) -> Result<Option<Revision>, String> {
+        let latest = application.at(&["status", "latestRevision"]);
+        let said = |key: &str| latest.and_then(|latest| latest.str_at(&[key])).unwrap_or_default();
+        if publish_version.is_empty() && said("revisionHash") == hash {
+            let number = latest.and_then(|latest| latest.get("revision")).and_then(Value::as_int).unwrap_or_default();
+            let run = application.str_at(&["status", "workflow", "appRevision"]).unwrap_or_default();
+            if run == said("name") {
+                return Ok(Some(Revision {
+                    name: said("name").to_owned(),
+                    number,
+                    hash: hash.to_owned(),
+                    publish_version: String::new(),
+                    succeeded: false,
+                    object: Value::Null,
+                }));
+            }
+        }
+        let revisions = self.revisions(application).await.map_err(|error| error.to_string())?;
+        Ok(revision::find(&revisions, hash, publish_version).ok().cloned())
+    }
+
+    /// All revisions of an application, oldest first.
+    async fn revisions(&self, application: &Value) -> Result<Vec<Revision>, Error> {
+        let params = ListParams {
+            label_selector: format!("{}={}", names::APP_NAME, application.name()),
+            ..ListParams::default()
+        };
+        let list = self.client.api(&REVISIONS).list(application.namespace(), &params).await?;
+        let mut revisions: Vec<Revision> = list.items.into_iter().filter_map(Revision::read).collect();
+        revisions.sort_by_key(|revision| revision.number);
+        Ok(revisions)
+    }
+
+    async fn new_revision(&self, application: &Value, hash: &str, definitions: &Known) -> Result<Revision, String> {
+        let revisions = self.revisions(application).await.map_err(|error| error.to_string())?;
+        let publish_version = application.annotation(names::PUBLISH_VERSION).unwrap_or_default();
+        let number = match revision::find(&revisions, hash, publish_version) {
+            Ok(known) => return Ok(known.clone()),
+            Err(number) => number,
+        };
+        let object = revision::new(application, number, hash, definitions.to_map());
+        let made = self.client.api(&REVISIONS).create(application.namespace(), &object).await;
+        let made = made.map_err(|error| error.to_string())?;
+        Revision::read(made).ok_or_else(|| "the revision has no number".to_owned())
+    }
+
+    /// Runs the workflow as far as it goes, keeps what there is, and collects garbage.
+    async fn carry_out(
+        &self,
+        application: &Value,
+        declared: &Declared,
+        dispatcher: &mut Dispatcher<'_>,
+        status: &mut Status,
+    ) -> Result<Option<Duration>, Error> {
+        let now = self.now();
+        let Declared { application: carried, revision, definitions, plan } = declared;
+        status.done("Parsed");
+        status.done("Revision");
+        status.fields.insert(
+            "latestRevision",
+            map! { "name" => revision.name.as_str(), "revision" => revision.number, "revisionHash" => revision.hash.as_str() },
+        );
+        status.done("Policy");
+        status.done("Render");
+        let owner =
+            Owner { namespace: application.namespace(), name: application.name(), uid: application.meta_str("uid") };
+        let compression = self.options.compression;
+        let generation = application.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or_default();
+        let had_tracker = dispatcher.trackers.current.is_some();
+        dispatcher.trackers.root.get_or_insert_with(|| Tracker::root(owner, compression));
+        dispatcher.trackers.current.get_or_insert_with(|| {
+            Tracker::versioned(owner, generation, &revision.name, &revision.publish_version, compression)
+        });
+
+        let key = run_key(revision);
+        let mut run = application.at(&["status", "workflow"]).map(Run::read).unwrap_or_default();
+        if run.key != key {
+            if had_tracker && revision.succeeded && !revision.publish_version.is_empty() {
+                // Back to a version that was carried out in full: its tracker has all of it.
+                run = revision.object.at(&["status", "workflow"]).map(Run::read).unwrap_or_default();
+                (run.key, run.phase) = (key.to_owned(), RunPhase::Succeeded);
+                if let Err(why) = dispatcher.reactivate(generation).await {
+                    status.failed("Workflow", &why);
+                    return Ok(Some(SOON));
+                }
+            } else {
+                run = Run::new(key, now);
+            }
+            status.fields.remove("services");
+            status.fields.remove("appliedResources");
+        }
+        if self.is_restarted(application).await? {
+            run = Run::new(key, now);
+        }
+        let mut wait = None;
+        let was_over = run.is_over();
+        if !was_over {
+            if let Err(why) = dispatcher.ensure_current().await {
+                status.failed("Workflow", &why);
+                status.phase(AppPhase::RunningWorkflow);
+                return Ok(Some(SOON));
+            }
+            let labels =
+                |key: &str| carried.at(&["metadata", key]).and_then(Value::as_object).cloned().unwrap_or_default();
+            let context = Context {
+                app: application.name().to_owned(),
+                namespace: application.namespace().to_owned(),
+                app_namespace: application.namespace().to_owned(),
+                revision: revision.name.clone(),
+                publish_version: revision.publish_version.clone(),
+                cluster: String::new(),
+                labels: labels("labels"),
+                annotations: labels("annotations"),
+            };
+            let mut executor = Executor { application: carried, definitions, context, services: Vec::new() };
+            wait = self.execute(application, plan, &mut run, &mut executor, dispatcher).await;
+            merge_services(status, &executor.services, application.namespace());
+        }
+        status.fields.insert("workflow", run.to_value(plan));
+        if run.is_over() && !was_over {
+            self.close_revision(application, revision, &run, plan).await?;
+        }
+        if run.phase != RunPhase::Executing {
+            self.keep(application, dispatcher, status).await;
+        }
+        let mut healthy = true;
+        if run.phase == RunPhase::Succeeded {
+            let services = self.look(status, carried, definitions, dispatcher).await.unwrap_or_default();
+            healthy = services.iter().all(|service| service.health.healthy);
+            merge_services(status, &services, application.namespace());
+        }
+        status.fields.insert("appliedResources", dispatcher.applied());
+        let message = failures(plan, &run);
+        let occasion = match run.phase {
+            RunPhase::Succeeded => {
+                status.condition("Workflow", true, "Available", "");
+                Occasion::Succeeded
+            }
+            RunPhase::Failed | RunPhase::Terminated => {
+                status.failed("Workflow", &message);
+                if !was_over {
+                    self.tell(application, EventType::Warning, "FailedWorkflow", &message);
+                }
+                Occasion::Failed
+            }
+            RunPhase::Executing | RunPhase::Suspending => Occasion::Running,
+        };
+        status.phase(match run.phase {
+            RunPhase::Executing => AppPhase::RunningWorkflow,
+            RunPhase::Suspending => AppPhase::Suspending,
+            RunPhase::Terminated => AppPhase::Terminated,
+            RunPhase::Failed => AppPhase::Failed,
+            RunPhase::Succeeded if healthy => AppPhase::Running,
+            RunPhase::Succeeded => AppPhase::Unhealthy,
+        });
+        let garbage = dispatcher.collect(occasion, &depends(carried)).await;
+        let again = match garbage {
+            Ok(None) => {
+                if occasion == Occasion::Succeeded {
+                    status.condition("Ready", true, "ReconcileSuccess", "");
+                }
+                wait
+            }
+            Ok(Some(waiting)) => {
+                status.condition("Ready", false, "Deleting", &waiting);
+                Some(SOON)
+            }
+            Err(why) => {
+                self.tell(application, EventType::Warning, "FailedGC", &why);
+                status.condition("Ready", false, "ReconcileError", &why);
+                Some(self.backoff(&client::cache::key(application), 60))
+            }
+        };
+        if run.phase == RunPhase::Succeeded && !was_over {
+            self.tell(application, EventType::Normal, "Deployed", "Deployed successfully");
+            self.collect_revisions(application, revision, dispatcher).await?;
+        }
+        Ok(Some(again.unwrap_or_else(|| self.interval(application))))
+    }
+
+    /// Carries out steps until nothing more can be done now; after which time there may be more.
+    async fn execute(
+        &self,
+        application: &Value,
+        plan: &Plan,
+        run: &mut Run,
+        executor: &mut Executor<'_>,
+        dispatcher: &mut Dispatcher<'_>,
+    ) -> Option<Duration> {
+        let key = client::cache::key(application);
+        let mut tried: Vec<String> = Vec::new();
+        let mut resumes: Option<Duration> = None;
+        if run.suspended {
+            let since = |name: &str| run.state(name).begun;
+            let step = plan.steps.iter().find(|step| run.state(&step.name).phase == workflow::Phase::Suspending);
+            let until = step.and_then(|step| {
+                let wait = workflow::duration(step.properties.str_at(&["duration"])?)?;
+                since(&step.name)?.checked_add(wait).ok()
+            });
+            match until {
+                Some(until) if until <= self.now() => run.resume(),
+                until => {
+                    run.settle(plan, self.now());
+                    return until.and_then(|until| Duration::try_from(until.duration_since(self.now())).ok());
+                }
+            }
+        } else {
+            // Somebody took the suspension back.
+            run.resume();
+        }
+        loop {
+            let now = self.now();
+            let ready = run.next(plan, now, &super::condition::holds);
+            let Some(step) = ready.into_iter().find(|step| !tried.contains(&step.name)) else { break };
+            tried.push(step.name.clone());
+            let outcome = executor.execute(step, &run.properties(step), dispatcher).await;
+            if let workflow::StepOutcome::Suspended(wait) = &outcome {
+                resumes = *wait;
+            }
+            run.note(step, outcome, self.now());
+        }
+        run.settle(plan, self.now());
+        match run.phase {
+            RunPhase::Executing => Some(self.backoff(&key, 60)),
+            RunPhase::Suspending => resumes,
+            _ => {
+                self.rest(&key);
+                None
+            }
+        }
+    }
+
+    /// Keeps what there is; failures are told and end nothing.
+    async fn keep(&self, application: &Value, dispatcher: &mut Dispatcher<'_>, status: &mut Status) {
+        match dispatcher.keep().await {
+            Ok(()) => {
+                if let Some(conditions) = status.fields.get_mut("conditions").and_then(Value::as_array_mut) {
+                    conditions.retain(|condition| condition.str_at(&["type"]) != Some("StateKeep"));
+                }
+            }
+            Err(why) => {
+                self.tell(application, EventType::Warning, "FailedStateKeep", &why);
+                status.condition("StateKeep", false, "ReconcileError", &why);
+            }
+        }
+    }
+
+    /// The health of what was brought before, by the places that the status names.
+    async fn look(
+        &self,
+        status: &Status,
+        carried: &Value,
+        definitions: &Known,
+        dispatcher: &Dispatcher<'_>,
+    ) -> Option<Vec<Service>> {
+        let all = components(carried).ok()?;
+        let before = status.fields.get("services").and_then(Value::as_array).unwrap_or_default();
+        let place =
+            |service: &Value| Placement { cluster: text(service, "cluster"), namespace: text(service, "namespace") };
+        let placed: Vec<(Component, Placement)> = if before.is_empty() {
+            all.into_iter().map(|component| (component, Placement::default())).collect()
+        } else {
+            let of = |service: &Value| {
+                let component = all.iter().find(|component| component.name == text(service, "name"))?;
+                Some((component.clone(), place(service)))
+            };
+            before.iter().filter_map(of).collect()
+        };
+        let context = Context::default();
+        let mut executor = Executor { application: carried, definitions, context, services: Vec::new() };
+        executor.look(&placed, dispatcher).await.ok()?;
+        Some(executor.services)
+    }
+
+    /// Whether the workflow is to run again; the annotation that says so is taken off.
+    async fn is_restarted(&self, application: &Value) -> Result<bool, Error> {
+        let Some(when) = application.annotation(names::RESTART_WORKFLOW) else { return Ok(false) };
+        let is_due = when == "true" || when.parse::<Timestamp>().is_ok_and(|time| time <= self.now());
+        if is_due {
+            let annotations = map! { names::RESTART_WORKFLOW => Value::Null };
+            self.patch(application, map! { "metadata" => map! { "annotations" => annotations } }.into()).await?;
+        }
+        Ok(is_due)
+    }
+
+    /// Notes in the revision what its workflow has come to.
+    async fn close_revision(
+        &self,
+        application: &Value,
+        revision: &Revision,
+        run: &Run,
+        plan: &Plan,
+    ) -> Result<(), Error> {
+        let status = map! { "succeeded" => run.phase == RunPhase::Succeeded, "workflow" => run.to_value(plan) };
+        let patch = Patch::Merge(map! { "status" => status }.into());
+        let api = self.client.api(&REVISIONS);
+        match api.patch(application.namespace(), &revision.name, &patch, &PatchParams::status()).await {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes away revisions that are too many, with the records that only served them.
+    async fn collect_revisions(
+        &self,
+        application: &Value,
+        current: &Revision,
+        dispatcher: &Dispatcher<'_>,
+    ) -> Result<(), Error> {
+        let policy = &dispatcher.writer.policies.collect;
+        let limit = policy.revision_limit.unwrap_or(self.options.revision_limit);
+        let names: Vec<String> = self.revisions(application).await?.into_iter().map(|revision| revision.name).collect();
+        let surplus = collect::surplus(&names, limit, &[current.name.as_str()].into());
+        for name in surplus {
+            let params = client::DeleteParams::default();
+            match self.client.api(&REVISIONS).delete(application.namespace(), name, &params).await {
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
+            let served = |tracker: &&Tracker| tracker.is_archived() && tracker.label(names::APP_REVISION) == name;
+            for tracker in dispatcher.trackers.history.iter().filter(served) {
+                let free = Patch::Merge(map! { "metadata" => map! { "finalizers" => Value::Null } }.into());
+                let api = self.client.api(&TRACKERS);
+                _ = api.patch("", tracker.name(), &free, &PatchParams::default()).await;
+                _ = api.delete("", tracker.name(), &client::DeleteParams::default()).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Collects everything that a deleted application has, and then lets it go.
+    pub(super) async fn finalize(&self, application: &Value) -> Result<Option<Duration>, Error> {
+        let finalizers = application.meta_list("finalizers");
+        let orphans = finalizers.contains(&names::ORPHAN_FINALIZER);
+        if !orphans && !finalizers.contains(&names::FINALIZER) {
+            return Ok(None);
+        }
+        let key = client::cache::key(application);
+        let mut status = Status::of(application, self.now());
+        status.phase(AppPhase::Deleting);
+        // A policy that cannot be read says nothing about what is to go.
+        let policies = Policies::read(application).unwrap_or_default();
+        let outcome = match self.trackers(application, "", "").await? {
+            Err(why) => Err(why),
+            Ok(trackers) => {
+                let writer = Writer {
+                    clusters: self.clusters.as_ref(),
+                    keeper: &self.keeper,
+                    owner: &key,
+                    policies: &policies,
+                    orphans,
+                };
+                let mut dispatcher = Dispatcher { writer, client: &self.client, trackers };
+                dispatcher.collect(Occasion::Deleting, &depends(application)).await
+            }
+        };
+        match outcome {
+            Ok(None) => {
+                self.keeper.forget(&key);
+                let selected = ListParams {
+                    label_selector: format!("{}={}", names::APP_NAME, application.name()),
+                    ..ListParams::default()
+                };
+                let api = self.client.api(&REVISIONS);
+                api.delete_collection(application.namespace(), &client::DeleteParams::default(), &selected).await?;
+                let kept: Vec<&str> = finalizers
+                    .into_iter()
+                    .filter(|finalizer| ![names::FINALIZER, names::ORPHAN_FINALIZER].contains(finalizer))
+                    .collect();
+                self.patch(application, map! { "metadata" => map! { "finalizers" => kept } }.into()).await?;
+                Ok(None)
+            }
+            Ok(Some(waiting)) => {
+                status.condition("Ready", false, "Deleting", &waiting);
+                self.write_status(application, status).await?;
+                Ok(Some(SOON))
+            }
+            Err(why) => {
+                self.tell(application, EventType::Warning, "FailedGC", &why);
+                status.condition("Ready", false, "ReconcileError", &why);
+                self.write_status(application, status).await?;
+                Ok(Some(self.backoff(&key, 60)))
+            }
+        }
+    }
+
+    /// Changes the application's metadata.
+    pub(super) async fn patch(&self, application: &Value, patch: Value) -> Result<(), Error> {
+        let api = self.client.api(&APPLICATIONS);
+        let (namespace, name) = (application.namespace(), application.name());
+        let changed = api.patch(namespace, name, &Patch::Merge(patch), &PatchParams::default()).await;
+        match changed {
+            Ok(changed) => {
+                self.wrote(&changed);
+                Ok(())
+            }
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn write_status(&self, application: &Value, status: Status) -> Result<(), Error> {
+        let Some(patch) = status.patch(application) else { return Ok(()) };
+        let api = self.client.api(&APPLICATIONS);
+        let (namespace, name) = (application.namespace(), application.name());
+        match api.patch(namespace, name, &Patch::Merge(patch), &PatchParams::status()).await {
+            Ok(changed) => {
+                self.wrote(&changed);
+                Ok(())
+            }
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The trackers of an application, sorted; or why they cannot be used.
+    async fn trackers(
+        &self,
+        application: &Value,
+        revision: &str,
+        publish_version: &str,
+    ) -> Result<Result<Trackers, String>, Error> {
+        let mut all = Vec::new();
+        for name in self.tracker_names(&client::cache::key(application)) {
+            if let Some(object) = self.client.api(&TRACKERS).find("", &name).await? {
+                match Tracker::read(&object) {
+                    Ok(tracker) => all.push(tracker),
+                    Err(why) => return Ok(Err(format!("resourcetracker {name}: {why}"))),
+                }
+            }
+        }
+        Ok(Trackers::classify(all, application.meta_str("uid"), revision, publish_version))
+    }
+}
+
+/// What a revision is run as.
+fn run_key(revision: &Revision) -> &str {
+    if revision.publish_version.is_empty() { &revision.name } else { &revision.publish_version }
+}
+
+/// Whether the workflow that the status tells of is that of a revision.
+fn is_run(application: &Value, revision: &Revision) -> bool {
+    application.str_at(&["status", "workflow", "appRevision"]) == Some(run_key(revision))
+}
+
+/// Which components each component needs.
+fn depends(application: &Value) -> HashMap<String, Vec<String>> {
+    let all = components(application).unwrap_or_default();
+    all.into_iter().map(|component| (component.name, component.depends_on)).collect()
+}
+
+/// Puts what is known of services into a status, in place of what was said of them before.
+fn merge_services(status: &mut Status, services: &[Service], namespace: &str) {
+    let identity = |service: &Value| (text(service, "name"), text(service, "cluster"), text(service, "namespace"));
+    let mut all: Vec<Value> = services.iter().map(|service| service.to_value(namespace)).collect();
+    let known = status.fields.get("services").and_then(Value::as_array).unwrap_or_default();
+    let others: Vec<Value> =
+        known.iter().filter(|known| all.iter().all(|new| identity(new) != identity(known))).cloned().collect();
+    all.extend(others);
+    all.sort_by_key(identity);
+    status.fields.insert("services", all);
+}
+
+/// What went wrong in a run, for people.
+fn failures(plan: &Plan, run: &Run) -> String {
+    let steps = plan.steps.iter().flat_map(|step| [step].into_iter().chain(&step.sub_steps));
+    let failed = steps.filter_map(|step| {
+        let state = run.steps.get(&step.name)?;
+        (state.phase == workflow::Phase::Failed).then(|| format!("step {}: {}", step.name, state.message))
+    });
+    failed.collect::<Vec<String>>().join("; ")
+}

@@ -1,0 +1,235 @@
+//! Writing and deleting one object of an application.
+
+use std::sync::Arc;
+
+use client::{DeleteParams, Error, Patch, PatchParams, WriteParams};
+use keeper::{Cluster, Deleted, Identity, Keeper};
+use object::{Value, map};
+
+use super::policy::{Policies, Propagation, Stage};
+use super::three_way::{self, Access, Change};
+use super::tracker::Entry;
+use super::{digest, names};
+
+/// The field manager of everything that applications write.
+pub const MANAGER: &str = "kubevela";
+
+/// The clusters into which applications deploy.
+pub trait Clusters: Send + Sync {
+    /// The cluster of a name; the empty name is the one in which the applications are. `None` if it is not known: what is
+    /// in it is neither there nor gone.
+    fn get(&self, name: &str) -> Option<Arc<dyn Cluster>>;
+}
+
+/// Only the cluster in which the applications are.
+pub struct Local(pub Arc<dyn Cluster>);
+
+impl Clusters for Local {
+    fn get(&self, name: &str) -> Option<Arc<dyn Cluster>> {
+        matches!(name, "" | "local").then(|| self.0.clone())
+    }
+}
+
+/// What applying came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// The object is as declared; whether a request was needed for that.
+    Done {
+        /// Whether something was written.
+        written: bool,
+    },
+    /// Others deleted it, and a policy says that it does not come back.
+    Stale,
+}
+
+/// Writes objects for one application.
+pub struct Writer<'a> {
+    /// The clusters.
+    pub clusters: &'a dyn Clusters,
+    /// Notes writes in the cluster in which the applications are, so that its watches need not ask.
+    pub keeper: &'a Keeper,
+    /// The application, `NAMESPACE/NAME`: also its name in the keeper.
+    pub owner: &'a str,
+    /// Its policies.
+    pub policies: &'a Policies,
+    /// The application is to leave its objects behind.
+    pub orphans: bool,
+}
+
+impl Writer<'_> {
+    /// The cluster of a name.
+    ///
+    /// # Errors
+    ///
+    /// If it is not known.
+    pub fn cluster(&self, name: &str) -> Result<Arc<dyn Cluster>, String> {
+        self.clusters.get(name).ok_or_else(|| format!("no such cluster {name}"))
+    }
+
+    /// Makes the object of an entry what `desired` says.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be; nothing was written then.
+    pub async fn apply(&self, entry: &Entry, desired: &Value, stage: Stage, dry_run: bool) -> Result<Applied, String> {
+        let id = &entry.identity;
+        let content = digest::of(desired).max(1);
+        let is_watched = entry.cluster.is_empty() && !dry_run;
+        if is_watched && stage == Stage::Keep {
+            if self.keeper.is_settled(self.owner, id, content) {
+                return Ok(Applied::Done { written: false });
+            }
+            if self.keeper.left_alone(id).is_some() {
+                return Err(format!("{id}: another actor changes this object back again and again"));
+            }
+        }
+        let cluster = self.cluster(&entry.cluster)?;
+        let mut applied = Applied::Done { written: false };
+        let work = async {
+            let (now, live) = self.write(cluster.as_ref(), id, desired, stage, dry_run).await?;
+            applied = now;
+            Ok::<_, String>(live)
+        };
+        if !is_watched {
+            work.await?;
+            return Ok(applied);
+        }
+        let live = self.keeper.noting(id, work).await?;
+        if live.is_some() {
+            let repaired = stage == Stage::Keep && applied == Applied::Done { written: true };
+            self.keeper.settle(self.owner, id, content, repaired);
+        }
+        Ok(applied)
+    }
+
+    async fn write(
+        &self,
+        cluster: &dyn Cluster,
+        id: &Identity,
+        desired: &Value,
+        stage: Stage,
+        dry_run: bool,
+    ) -> Result<(Applied, Option<Value>), String> {
+        let failed = |error: Error| format!("{}: {error}", described(id));
+        let live = cluster.get(id).await.map_err(failed)?;
+        if live.as_ref().is_some_and(|live| live.at(&["metadata", "deletionTimestamp"]).is_some()) {
+            return Err(format!("{} is being deleted", described(id)));
+        }
+        let rights = self.policies.rights(desired);
+        let mut wanted = match three_way::access(live.as_ref(), self.owner, rights, &described(id))? {
+            Access::Look => return Ok((Applied::Done { written: false }, live)),
+            Access::Join(sharers) => {
+                let live = live.unwrap_or_default();
+                if live.annotation(names::SHARED_BY) == Some(&sharers) {
+                    return Ok((Applied::Done { written: false }, Some(live)));
+                }
+                let patch = map! { "metadata" => map! { "annotations" => map! { names::SHARED_BY => sharers } } };
+                let written =
+                    cluster.patch(id, &Patch::Merge(patch.into()), &patching(dry_run)).await.map_err(failed)?;
+                return Ok((Applied::Done { written: true }, Some(written)));
+            }
+            Access::Write(sharers) => {
+                let Some(mut wanted) = self.policies.once(desired, live.as_ref(), stage)? else {
+                    return Ok((Applied::Stale, None));
+                };
+                if live.as_ref() == Some(&wanted) {
+                    return Ok((Applied::Done { written: false }, live));
+                }
+                if let Some(sharers) = sharers {
+                    wanted.set_at(&["metadata", "annotations", names::SHARED_BY], sharers.into());
+                }
+                wanted
+            }
+        };
+        if id.namespace.is_empty() {
+            wanted.remove_at(&["metadata", "namespace"]);
+        }
+        let change = three_way::change(live.as_ref(), &wanted, &self.policies.strategy(desired))
+            .map_err(|error| format!("{}: {error}", described(id)))?;
+        let params = WriteParams { field_manager: MANAGER.into(), dry_run, ..WriteParams::default() };
+        let written = match change {
+            Change::None => return Ok((Applied::Done { written: false }, live)),
+            Change::Create(object) => cluster.create(id, &object, &params).await,
+            Change::Patch(patch) => cluster.patch(id, &patch, &patching(dry_run)).await,
+            Change::Replace(object) => cluster.replace(id, &object, &params).await,
+            Change::Recreate(_) if dry_run => return Ok((Applied::Done { written: true }, live)),
+            Change::Recreate(object) => {
+                let live = live.unwrap_or_default();
+                cluster.delete(id, &exactly(&live, None)).await.map_err(failed)?;
+                cluster.create(id, &object, &params).await
+            }
+        };
+        Ok((Applied::Done { written: true }, Some(written.map_err(failed)?)))
+    }
+
+    /// The live object of an entry, if the application owns or shares it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be known.
+    pub async fn owned(&self, entry: &Entry) -> Result<Option<Value>, String> {
+        let cluster = self.cluster(&entry.cluster)?;
+        let failed = |error: Error| format!("{}: {error}", described(&entry.identity));
+        if cluster.scope(&entry.identity.kind).await.map_err(failed)?.is_none() {
+            return Ok(None);
+        }
+        let live = cluster.get(&entry.identity).await.map_err(failed)?;
+        Ok(live.filter(|live| {
+            three_way::owner_of(live).is_some_and(|owner| owner == self.owner)
+                || live.annotation(names::SHARED_BY).is_some_and(|all| all.split(',').any(|one| one == self.owner))
+        }))
+    }
+
+    /// Lets go of an object that the application owns or shares: others who share it take it over, policies may leave it
+    /// behind, else it is deleted. Whether it is gone, as far as the application is concerned.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be.
+    pub async fn remove(&self, entry: &Entry, live: &Value) -> Result<bool, String> {
+        let id = &entry.identity;
+        let cluster = self.cluster(&entry.cluster)?;
+        let propagation = self.policies.propagation(live);
+        let patch = three_way::leave(live, self.owner).or_else(|| {
+            (entry.skip_gc || self.orphans || propagation == Some(Propagation::Orphan)).then(|| {
+                let labels = map! { names::APP_NAME => Value::Null, names::APP_NAMESPACE => Value::Null };
+                map! { "metadata" => map! { "labels" => labels } }.into()
+            })
+        });
+        let outcome = match patch {
+            Some(patch) => cluster.patch(id, &Patch::Merge(patch), &patching(false)).await.map(|_| true),
+            None if live.at(&["metadata", "deletionTimestamp"]).is_some() => return Ok(false),
+            None => {
+                let deleted = cluster.delete(id, &exactly(live, propagation)).await;
+                deleted.map(|deleted| deleted == Deleted::Gone)
+            }
+        };
+        match outcome {
+            Err(error) if error.is_not_found() => Ok(true),
+            // Somebody changed it meanwhile; the next round looks again.
+            Err(error) if error.is_conflict() => Ok(false),
+            outcome => outcome.map_err(|error| format!("{}: {error}", described(id))),
+        }
+    }
+}
+
+fn exactly(live: &Value, propagation: Option<Propagation>) -> DeleteParams {
+    DeleteParams {
+        uid: live.meta_str("uid").to_owned(),
+        resource_version: live.meta_str("resourceVersion").to_owned(),
+        propagation: (propagation == Some(Propagation::Cascading)).then_some(client::Propagation::Background),
+        ..DeleteParams::default()
+    }
+}
+
+fn patching(dry_run: bool) -> PatchParams {
+    PatchParams { field_manager: MANAGER.into(), dry_run, ..PatchParams::default() }
+}
+
+/// `Kind namespace/name`, as texts have it.
+pub(crate) fn described(id: &Identity) -> String {
+    match id.namespace.as_str() {
+        "" => format!("{} {}", id.kind.kind, id.name),
+        namespace => format!("{} {namespace}/{}", id.kind.kind, id.name),
+    }
+}
