@@ -1,5 +1,42 @@
-//! The controllers that keep declared resources as declared, on the engine of the crate `keeper`, against any cluster.
+//! The controllers that keep declared resources as declared, on the engine of the crate `keeper`, against any cluster:
+//! tenants and what they declare, permits, Applications.
 //!
-//! * [`application`]: Applications and their ResourceTrackers.
+//! * [`run`], [`Options`]: the manager;
+//! * [`kinds`]: the kinds and their definitions, those of `capsule.clastix.io/v1beta2`, so that manifests written for
+//!   Capsule work unchanged;
+//! * [`replication`], [`block`], [`tenancy`]: what objects say, and which namespaces they mean;
+//! * [`application`]: Applications and their ResourceTrackers;
+//! * [`permit`]: permits: phases, templates, parameters, approval;
+//! * [`render`], [`load`], [`collect`]: from declarations to targets;
+//! * [`condition`]: CEL; [`duration`], [`status`], [`identity`]: the parts that everything shares.
+//!
+//! ```
+//! let kinds: Vec<String> = manager::kinds::definitions()?.iter().map(|d| d.name().to_owned()).collect();
+//! assert!(kinds.contains(&"tenants.capsule.clastix.io".to_owned()));
+//! # Ok::<(), String>(())
+//! ```
+//!
+//! What is to be done follows from pure functions; applying, healing and cleaning up is the keeper's. The crate knows
+//! nothing of how an API server works.
 
 pub mod application;
+pub mod block;
+pub mod collect;
+pub mod condition;
+pub mod duration;
+pub mod identity;
+pub mod kinds;
+pub mod load;
+mod manager;
+pub mod permit;
+mod permit_templates;
+mod permits;
+pub mod render;
+pub mod replication;
+mod replications;
+mod runner;
+pub mod status;
+pub mod tenancy;
+mod tenants;
+
+pub use manager::{Options, run};

@@ -1,0 +1,267 @@
+//! The manager: its caches, queues and controllers.
+
+use crate::kinds::{
+    CONFIGURATIONS, GLOBAL_PERMIT_TEMPLATES, GLOBAL_TENANT_RESOURCES, PERMIT_TEMPLATES, PERMITS, TENANT_RESOURCES,
+    TENANTS, install,
+};
+use crate::permit_templates::PermitTemplates;
+use crate::permits::{self, Permits};
+use crate::replications::{self, Replications};
+use crate::runner;
+use crate::tenancy::{TENANT_LABEL, Tenancy, is_deleted};
+use crate::tenants::{ROLE_BINDINGS, Tenants, role_bindings_selection};
+use crate::{identity::Defaults, replication, status};
+use client::cache::Selection;
+use client::events::Recorder;
+use client::resources::NAMESPACES;
+use client::{Cache, Change, Client, Clock, Error, Queue};
+use futures_util::FutureExt;
+use keeper::Keeper;
+use object::Value;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// Workers of each controller.
+const WIDTH: usize = 8;
+
+/// How the manager runs.
+#[derive(Clone)]
+pub struct Options {
+    /// The time.
+    pub clock: Clock,
+    /// Whether the definitions of the kinds are written when it starts.
+    pub install: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { clock: Arc::new(jiff::Timestamp::now), install: true }
+    }
+}
+
+/// What the controllers share.
+pub(crate) struct Shared {
+    pub client: Client,
+    pub keeper: Keeper,
+    pub clock: Clock,
+    pub recorder: Recorder,
+    pub tenancy: Tenancy,
+    pub configurations: Arc<Cache>,
+    pub tenant_resources: Arc<Cache>,
+    pub global_tenant_resources: Arc<Cache>,
+    /// Keys of both kinds: `NAMESPACE/NAME`, or `NAME`.
+    pub replications: Queue,
+}
+
+impl Shared {
+    /// The service accounts that stand in where none is named.
+    pub fn defaults(&self) -> Defaults {
+        Defaults::read(self.configurations.get("", "default").as_deref())
+    }
+
+    pub fn now(&self) -> jiff::Timestamp {
+        (self.clock)()
+    }
+}
+
+/// Runs the controllers against the cluster of a client, which may do everything that is to be done. Ends only with an
+/// error at the start; dropping it ends all.
+///
+/// # Errors
+///
+/// The kinds cannot be served.
+pub async fn run(client: Client, options: Options) -> Result<(), Error> {
+    let client = client.with_user_agent("capsule");
+    if options.install {
+        install(&client).await?;
+    }
+    let open = |resource: &client::Resource| Cache::open(client.api(resource), Selection::default());
+    let (tenants, namespaces) = (open(&TENANTS), open(&NAMESPACES));
+    let bindings = Cache::open(client.api(&ROLE_BINDINGS), role_bindings_selection());
+    let shared = Arc::new(Shared {
+        keeper: Keeper::new(keeper::Options { clock: options.clock.clone(), ..keeper::Options::default() }),
+        recorder: Recorder::new(&client, "capsule-controller", options.clock.clone()),
+        tenancy: Tenancy::new(tenants.clone(), namespaces.clone()),
+        configurations: open(&CONFIGURATIONS),
+        tenant_resources: open(&TENANT_RESOURCES),
+        global_tenant_resources: open(&GLOBAL_TENANT_RESOURCES),
+        replications: Queue::default(),
+        clock: options.clock,
+        client: client.clone(),
+    });
+    for cache in [
+        &tenants,
+        &namespaces,
+        &bindings,
+        &shared.configurations,
+        &shared.tenant_resources,
+        &shared.global_tenant_resources,
+    ] {
+        cache.synced().await;
+    }
+    let mut tasks = JoinSet::new();
+
+    let queue = Queue::default();
+    on_tenancy(&tenants, &namespaces, &bindings, &queue);
+    runner::run(&mut tasks, Arc::new(Tenants::new(shared.clone(), bindings)), &queue, WIDTH);
+
+    // What was managed before is known before anything is done, so that nothing is taken for nobody's.
+    let replications = Replications::new(shared.clone());
+    for cache in [&shared.tenant_resources, &shared.global_tenant_resources] {
+        cache.list().iter().for_each(|object| replications.load(object));
+    }
+    on_replications(&shared, &tenants, &namespaces);
+    runner::run(&mut tasks, Arc::new(replications), &shared.replications, WIDTH);
+
+    let (permits, queue) = (open(&PERMITS), Queue::default());
+    permits.synced().await;
+    let controller = Permits::new(shared.clone());
+    permits.list().iter().for_each(|permit| controller.load(permit));
+    on_permits(&permits, &queue);
+    runner::run(&mut tasks, Arc::new(controller), &queue, WIDTH);
+    let permit_queue = queue;
+
+    let queue = Queue::default();
+    let templates = [open(&PERMIT_TEMPLATES), open(&GLOBAL_PERMIT_TEMPLATES)];
+    on_templates(&templates, &namespaces, &queue);
+    runner::run(&mut tasks, Arc::new(PermitTemplates::new(shared.clone())), &queue, 1);
+
+    let cluster: Arc<dyn keeper::Cluster> = Arc::new(shared.client.clone());
+    let keeper = shared.keeper.clone();
+    tasks.spawn(async move { keeper.watch(cluster).await });
+    let drifting = shared.clone();
+    tasks.spawn(async move {
+        loop {
+            let drift = drifting.keeper.drifted().await;
+            if let Some(key) = drift.parent.strip_prefix(replications::PREFIX) {
+                drifting.replications.add(key.to_owned());
+            } else if let Some(key) = drift.parent.strip_prefix(permits::PREFIX) {
+                permit_queue.add(key.to_owned());
+            }
+        }
+    });
+    while tasks.join_next().map(|ended| ended.is_some()).await {}
+    Ok(())
+}
+
+/// Permits are worked on when they are declared anew, or somebody moved them.
+fn on_permits(permits: &Cache, queue: &Queue) {
+    let queue = queue.clone();
+    permits.subscribe(move |change| {
+        let phase = |o: &Option<Arc<Value>>| o.as_deref().and_then(|o| o.at(&["status", "phase"])).cloned();
+        if is_declared_anew(change) || phase(&change.old) != phase(&change.new) {
+            queue.add(change.key());
+        }
+    });
+}
+
+/// Templates are worked on when they change, those for some namespaces also when namespaces do.
+fn on_templates(templates: &[Arc<Cache>; 2], namespaces: &Cache, queue: &Queue) {
+    for cache in templates {
+        let queue = queue.clone();
+        cache.subscribe(move |change| {
+            if is_declared_anew(change) {
+                queue.add(change.key());
+            }
+        });
+    }
+    let (global, queue) = (Arc::downgrade(&templates[1]), queue.clone());
+    namespaces.subscribe(move |change| {
+        if let Some(global) = global.upgrade().filter(|_| is_declared_anew(change)) {
+            for template in global.list().iter().filter(|t| t.at(&["spec", "namespaceSelectors"]).is_some()) {
+                queue.add(template.name().to_owned());
+            }
+        }
+    });
+}
+
+/// Tenants are worked on when they, their namespaces or their role bindings change.
+fn on_tenancy(tenants: &Cache, namespaces: &Cache, bindings: &Cache, queue: &Queue) {
+    let own = queue.clone();
+    tenants.subscribe(move |change| {
+        if is_declared_anew(change) {
+            own.add(change.key());
+        }
+    });
+    for cache in [namespaces, bindings] {
+        let queue = queue.clone();
+        cache.subscribe(move |change| {
+            for tenant in [&change.old, &change.new].into_iter().flatten().filter_map(|o| o.label(TENANT_LABEL)) {
+                queue.add(tenant.to_owned());
+            }
+        });
+    }
+}
+
+/// Whether a change is more than one of the status.
+fn is_declared_anew(change: &Change) -> bool {
+    let (Some(old), Some(new)) = (&change.old, &change.new) else { return true };
+    let metadata = |o: &Value, key: &str| o.at(&["metadata", key]).cloned();
+    ["generation", "deletionTimestamp", "labels", "annotations", "finalizers"]
+        .iter()
+        .any(|key| metadata(old, key) != metadata(new, key))
+}
+
+fn on_replications(shared: &Arc<Shared>, tenants: &Cache, namespaces: &Cache) {
+    for cache in [&shared.tenant_resources, &shared.global_tenant_resources] {
+        let weak = Arc::downgrade(shared);
+        cache.subscribe(move |change| {
+            let Some(shared) = weak.upgrade() else { return };
+            if is_declared_anew(change) {
+                shared.replications.add(change.key());
+            }
+            let ready = |o: &Option<Arc<Value>>| o.as_deref().is_some_and(status::is_ready);
+            if ready(&change.old) != ready(&change.new) {
+                let (namespace, name) = (change.object().namespace().to_owned(), change.object().name().to_owned());
+                let of = if namespace.is_empty() { &shared.global_tenant_resources } else { &shared.tenant_resources };
+                // The cache tells changes while it holds its lock for writing no longer: it may be read here.
+                for other in of.in_namespace(&namespace) {
+                    if replication::depends_on(&other).any(|d| d == name) {
+                        shared.replications.add(client::cache::key(&other));
+                    }
+                }
+            }
+        });
+    }
+    let weak = Arc::downgrade(shared);
+    tenants.subscribe(move |change| {
+        let Some(shared) = weak.upgrade() else { return };
+        if is_declared_anew(change) {
+            enqueue(&shared, change.object().name());
+        }
+    });
+    let weak = Arc::downgrade(shared);
+    namespaces.subscribe(move |change| {
+        let Some(shared) = weak.upgrade() else { return };
+        let tenant = |o: &Option<Arc<Value>>| o.as_deref().and_then(|o| o.label(TENANT_LABEL)).map(str::to_owned);
+        let (old, new) = (tenant(&change.old), tenant(&change.new));
+        let goes = |o: &Option<Arc<Value>>| o.as_deref().is_some_and(is_deleted);
+        if old != new || is_declared_anew(change) || goes(&change.old) != goes(&change.new) {
+            for tenant in [old, new].into_iter().flatten() {
+                enqueue(&shared, &tenant);
+            }
+        }
+    });
+    let weak = Arc::downgrade(shared);
+    shared.configurations.subscribe(move |change| {
+        let Some(shared) = weak.upgrade() else { return };
+        let part = |o: &Option<Arc<Value>>| o.as_deref().map(|o| Defaults::read(Some(o))).unwrap_or_default();
+        if part(&change.old) != part(&change.new) {
+            for cache in [&shared.tenant_resources, &shared.global_tenant_resources] {
+                cache.list().iter().for_each(|o| shared.replications.add(client::cache::key(o)));
+            }
+        }
+    });
+}
+
+/// What a tenant's change means work for.
+fn enqueue(shared: &Shared, tenant: &str) {
+    for global in shared.global_tenant_resources.list() {
+        shared.replications.add(client::cache::key(&global));
+    }
+    for namespace in shared.tenancy.all_namespaces(tenant) {
+        for own in shared.tenant_resources.in_namespace(namespace.name()) {
+            shared.replications.add(client::cache::key(&own));
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Permits: what a template lets somebody ask for, for a while.
+//!
+//! * [`phase`]: the phases of a permit and who may move it from one to another: the strict table;
+//! * [`template`]: ResourcePermitTemplate and GlobalResourcePermitTemplate;
+//! * [`params`]: parameters against their schema;
+//! * [`render`]: from a template and parameters to the snapshot;
+//! * [`approval`]: who may approve what;
+//! * [`record`]: transitions, as the status keeps them.
+
+pub mod approval;
+pub mod params;
+pub mod phase;
+pub mod record;
+pub mod render;
+pub mod rules;
+pub mod template;
+
+pub use phase::{Actor, Phase};

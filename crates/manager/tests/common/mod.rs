@@ -1,0 +1,147 @@
+//! A server in process with the manager, and what is read and written beside it.
+
+#![allow(clippy::unwrap_used, dead_code)]
+
+use client::{Client, DeleteParams, Patch, PatchParams, Resource};
+use controllers::InProcess;
+use object::{Value, json, yaml};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+pub struct Fixture {
+    pub client: Client,
+    manager: JoinHandle<()>,
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        self.manager.abort();
+    }
+}
+
+impl Fixture {
+    /// A server, a tenant `solar` with the namespaces `solar-a` and `solar-b`, and a tenant `wind` with `wind-a`.
+    pub async fn new() -> Self {
+        let store = Arc::new(store::Embedded::in_memory(store::Options::default()));
+        let authorizer = apiserver::rbac::Rbac::open(store.clone()).await.unwrap();
+        let options = apiserver::Options { authorizer, ..apiserver::Options::default() };
+        let server = apiserver::Server::new(store, options).await.unwrap();
+        let client = Client::new(Arc::new(InProcess::controller_manager(server)));
+        manager::kinds::install(&client).await.unwrap();
+        let own = client.clone();
+        let manager = tokio::spawn(async move { manager::run(own, manager::Options::default()).await.unwrap() });
+        let fixture = Fixture { client, manager };
+        for (tenant, namespaces) in [("solar", &["solar-a", "solar-b"][..]), ("wind", &["wind-a"])] {
+            fixture.apply(&format!("{{apiVersion: capsule.clastix.io/v1beta2, kind: Tenant, metadata: {{name: {tenant}, labels: {{energy: renewable}}}}, spec: {{owners: [{{kind: User, name: {tenant}-owner}}]}}}}")).await;
+            for namespace in namespaces {
+                fixture.namespace(namespace, tenant).await;
+            }
+        }
+        fixture
+    }
+
+    pub async fn namespace(&self, name: &str, tenant: &str) {
+        self.apply(&format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}, labels: {{capsule.clastix.io/tenant: {tenant}, name: {name}}}}}}}")).await;
+    }
+
+    pub async fn resource(&self, object: &Value) -> Resource {
+        let text = |key: &str| object.str_at(&[key]).unwrap();
+        self.client.resource_of(text("apiVersion"), text("kind")).await.unwrap().unwrap()
+    }
+
+    /// Applies objects as somebody does.
+    pub async fn apply(&self, text: &str) -> Value {
+        self.try_apply(text).await.unwrap()
+    }
+
+    pub async fn try_apply(&self, text: &str) -> client::Result<Value> {
+        let mut last = Value::Null;
+        for (object, _) in yaml::parse_all(text.as_bytes()).unwrap() {
+            let resource = self.resource(&object).await;
+            let (namespace, name) = (object.namespace().to_owned(), object.name().to_owned());
+            let apply = Patch::Apply { object, manager: "somebody".into(), force: true };
+            last = self.client.api(&resource).patch(&namespace, &name, &apply, &PatchParams::default()).await?;
+        }
+        Ok(last)
+    }
+
+    pub async fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
+        let (api_version, kind) = kind.rsplit_once('/').unwrap_or(("v1", kind));
+        let resource = self.client.resource_of(api_version, kind).await.unwrap().unwrap();
+        self.client.api(&resource).find(namespace, name).await.unwrap()
+    }
+
+    pub async fn delete(&self, kind: &str, namespace: &str, name: &str) {
+        let (api_version, kind) = kind.rsplit_once('/').unwrap_or(("v1", kind));
+        let resource = self.client.resource_of(api_version, kind).await.unwrap().unwrap();
+        self.client.api(&resource).delete(namespace, name, &DeleteParams::default()).await.unwrap();
+    }
+
+    pub async fn merge(&self, kind: &str, namespace: &str, name: &str, patch: &str) {
+        let (api_version, kind) = kind.rsplit_once('/').unwrap_or(("v1", kind));
+        let resource = self.client.resource_of(api_version, kind).await.unwrap().unwrap();
+        let patch = Patch::Merge(yaml::parse(patch.as_bytes()).unwrap());
+        let params = PatchParams { field_manager: "editor".into(), ..PatchParams::default() };
+        self.client.api(&resource).patch(namespace, name, &patch, &params).await.unwrap();
+    }
+
+    /// Waits until what is said of an object is so. `None` is an object that is not there.
+    pub async fn until(&self, kind: &str, namespace: &str, name: &str, what: impl Fn(Option<&Value>) -> bool) -> Value {
+        for _ in 0..400 {
+            let object = self.find(kind, namespace, name).await;
+            if what(object.as_ref()) {
+                return object.unwrap_or_default();
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        let object = self.find(kind, namespace, name).await;
+        panic!("{kind} {namespace}/{name} is {}", object.map_or("not there".into(), |o| json::to_string(&o)));
+    }
+
+    pub async fn there(&self, namespace: &str, name: &str) -> Value {
+        self.until("ConfigMap", namespace, name, |o| o.is_some()).await
+    }
+
+    pub async fn gone(&self, namespace: &str, name: &str) {
+        self.until("ConfigMap", namespace, name, |o| o.is_none()).await;
+    }
+
+    /// Waits until a parent says that it is ready, or not, with this message.
+    pub async fn ready(&self, kind: &str, namespace: &str, name: &str, status: &str, message: &str) -> Value {
+        let is = |o: &Value| {
+            let generation = o.at(&["metadata", "generation"]);
+            let ready = manager::status::condition(o, "Ready");
+            generation == o.at(&["status", "observedGeneration"])
+                && ready.is_some_and(|c| {
+                    c.str_at(&["status"]) == Some(status) && c.str_at(&["message"]).unwrap().contains(message)
+                })
+        };
+        self.until(kind, namespace, name, |o| o.is_some_and(is)).await
+    }
+}
+
+pub const TR: &str = "capsule.clastix.io/v1beta2/TenantResource";
+pub const GTR: &str = "capsule.clastix.io/v1beta2/GlobalTenantResource";
+
+pub fn tr(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: capsule.clastix.io/v1beta2\nkind: TenantResource\nmetadata: {{name: {name}, namespace: solar-a}}\nspec:\n{}",
+        indent(spec)
+    )
+}
+
+pub fn gtr(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: capsule.clastix.io/v1beta2\nkind: GlobalTenantResource\nmetadata: {{name: {name}}}\nspec:\n{}",
+        indent(spec)
+    )
+}
+
+fn indent(text: &str) -> String {
+    text.trim_matches('\n').lines().map(|l| format!("  {l}\n")).collect()
+}
+
+pub fn data<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.str_at(&["data", key])
+}
