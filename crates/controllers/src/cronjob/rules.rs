@@ -1,9 +1,10 @@
 //! What a CronJob makes, keeps and says: rules without requests.
 
+use crate::pods;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kinds::read::Read;
-use object::{Map, Value, map};
+use object::{Value, map};
 
 /// How a Job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,18 +70,13 @@ pub fn activate(cronjob: &mut Value, job: &Value, start: Timestamp) {
 
 /// Notes when a Job succeeded, if that is later than what is known. Tells whether the status changed.
 pub fn note_success(cronjob: &mut Value, job: &Value) -> bool {
-    let Some(time) = timestamp(job.sub("status"), "completionTime") else { return false };
-    let known = timestamp(cronjob.sub("status"), "lastSuccessfulTime");
+    let Some(time) = pods::time(job.sub("status"), "completionTime") else { return false };
+    let known = pods::time(cronjob.sub("status"), "lastSuccessfulTime");
     let later = known.is_none_or(|known| known < time);
     if later {
         cronjob.object_entry("status").insert("lastSuccessfulTime", time.to_string());
     }
     later
-}
-
-/// The time in a field.
-pub fn timestamp(object: &Value, field: &str) -> Option<Timestamp> {
-    object.text(field).parse().ok()
 }
 
 /// The finished Jobs beyond the limits of the history, oldest first.
@@ -93,7 +89,7 @@ pub fn outdated<'j>(cronjob: &Value, jobs: &[&'j Value]) -> Vec<&'j Value> {
         let surplus = ended.len().saturating_sub(usize::try_from(limit).unwrap_or_default());
         // Jobs that never started come last.
         ended.sort_by_key(|job| {
-            let start = timestamp(job.sub("status"), "startTime");
+            let start = pods::time(job.sub("status"), "startTime");
             (start.is_none(), start, job.name())
         });
         out.extend(ended.into_iter().take(surplus));
@@ -111,7 +107,7 @@ pub fn is_processed(cronjob: &Value, start: Timestamp) -> bool {
     let name = job_name(cronjob, start);
     let status = cronjob.sub("status");
     status.list("active").iter().any(|j| j.text("name") == name && j.text("namespace") == cronjob.namespace())
-        || timestamp(status, "lastScheduleTime") == Some(start)
+        || pods::time(status, "lastScheduleTime") == Some(start)
 }
 
 /// The Job of a start.
@@ -123,7 +119,7 @@ pub fn job(cronjob: &Value, start: Timestamp, zone: &TimeZone) -> Value {
     annotations.insert("batch.kubernetes.io/cronjob-scheduled-timestamp", text);
     let mut meta = map! {
         "name" => job_name(cronjob, start), "namespace" => cronjob.namespace(), "annotations" => annotations,
-        "ownerReferences" => vec![owner(cronjob)],
+        "ownerReferences" => vec![pods::controller_reference(cronjob, "batch/v1", "CronJob")],
     };
     let labels = template.sub("metadata").members("labels");
     if !labels.is_empty() {
@@ -131,13 +127,6 @@ pub fn job(cronjob: &Value, start: Timestamp, zone: &TimeZone) -> Value {
     }
     let spec = template.sub("spec").clone();
     map! { "apiVersion" => "batch/v1", "kind" => "Job", "metadata" => meta, "spec" => spec }.into()
-}
-
-fn owner(cronjob: &Value) -> Map {
-    map! {
-        "apiVersion" => "batch/v1", "kind" => "CronJob", "name" => cronjob.name(), "uid" => cronjob.meta_str("uid"),
-        "controller" => true, "blockOwnerDeletion" => true,
-    }
 }
 
 /// A time as mails write it (Go's `RFC1123Z`), which the event of a missed start shows.

@@ -1,6 +1,6 @@
 //! The kubelets: pods of the simulated nodes run, end and stop.
 
-use super::pod_status::{Addresses, Step, finished, next, started, stop_code, waiting};
+use super::pod_status::{Addresses, Step, finished, next, started, stop_code, turned, waiting};
 use super::script::Script;
 use super::{is_simulated, nodes};
 use crate::{Context, Controller, Wiring, pods};
@@ -15,6 +15,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+const BY_NODE: &str = "node";
 /// Where the addresses of pods begin.
 const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 244, 0, 2);
 /// How many there are.
@@ -28,6 +29,8 @@ pub struct Kubelet {
     api: Api,
     recorder: Recorder,
     used: Arc<Mutex<Used>>,
+    /// The nodes that were there and are deleted.
+    gone: Arc<Mutex<HashSet<String>>>,
 }
 
 /// The addresses in use.
@@ -75,16 +78,35 @@ impl Controller for Kubelet {
                 Some(_) => {}
             }
         });
+        pods.index(BY_NODE, |pod| vec![pod.sub("spec").text("nodeName").to_owned()]);
+        let gone = Arc::new(Mutex::new(HashSet::new()));
+        let (graves, all) = (gone.clone(), pods.clone());
+        wiring.on(&nodes, move |change, queue| {
+            let name = change.object().name().to_owned();
+            if !change.is_deletion() {
+                graves.lock().remove(&name);
+            } else if is_simulated(change.object()) {
+                let held = all.indexed(BY_NODE, &name);
+                graves.lock().insert(name);
+                held.iter().for_each(|pod| queue.add(client::cache::key(pod)));
+            }
+        });
         let api = context.client().with_user_agent("kubelet").api(&PODS);
         let recorder = context.recorder("kubelet");
-        Kubelet { context, pods, nodes, api, recorder, used }
+        Kubelet { context, pods, nodes, api, recorder, used, gone }
     }
 
     async fn sync(&self, key: &str) -> Result<Option<Duration>> {
         let Some(pod) = self.pods.get_key(key) else { return Ok(None) };
         let node = pod.sub("spec").text("nodeName");
-        if node.is_empty() || !self.nodes.get("", node).is_some_and(|node| is_simulated(&node)) {
+        if node.is_empty() {
             return Ok(None);
+        }
+        match self.nodes.get("", node) {
+            Some(node) if is_simulated(&node) => {}
+            // What a pod collector does with the pods of nodes that are gone.
+            None if self.gone.lock().contains(node) => return self.delete(&pod).await.map(|()| None),
+            _ => return Ok(None),
         }
         let script = Script::of(&pod, &self.context.settings().simulated);
         let now = self.context.now();
@@ -101,6 +123,7 @@ impl Controller for Kubelet {
                 self.recorder.event(&pod, EventType::Warning, "Failed", &message);
             }
             Step::End => self.put(&pod, finished(&pod, script.exit_code, script.goes_on(), now)).await?,
+            Step::Turn(ready) => self.put(&pod, turned(&pod, ready, now)).await?,
             Step::Remove => self.remove(&pod, &script).await?,
         }
         Ok(None)
@@ -149,6 +172,11 @@ impl Kubelet {
             let status = finished(pod, stop_code(script), false, self.context.now());
             return self.put(pod, status).await;
         }
+        self.delete(pod).await
+    }
+
+    /// Deletes a pod without waiting.
+    async fn delete(&self, pod: &Value) -> Result<()> {
         // Held by a finalizer, and told to go already.
         if pod.sub("metadata").get("deletionGracePeriodSeconds") == Some(&Value::Int(0)) {
             return Ok(());

@@ -3,13 +3,16 @@
 use super::script::{Restarts, Script};
 use crate::pods;
 use jiff::Timestamp;
-use kinds::read::Read;
+use kinds::read::{Read, list_mut};
 use object::{Map, Value, map};
 use std::time::Duration;
 
 /// How often containers that fail are started again, at first and at last.
 const FIRST_BACKOFF: Duration = Duration::from_secs(10);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
+
+/// Why a pod is not ready.
+const NOT_READY: &str = "ContainersNotReady";
 
 /// What happens next to a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub enum Step {
     Wait(String),
     /// Its containers end.
     End,
+    /// It gets ready, or is not ready any more.
+    Turn(bool),
     /// It was told to stop and has.
     Remove,
 }
@@ -50,8 +55,13 @@ pub fn next(pod: &Value, script: &Script, now: Timestamp) -> Step {
                 let (ended, failures) = last_end(pod);
                 return left(backoff(failures), since(ended)).map_or(Step::Start, Step::After);
             };
-            let Some(run_for) = script.run_for else { return Step::Rest };
-            left(run_for, since(Some(started))).map_or(Step::End, Step::After)
+            let end = script.run_for.map(|run_for| left(run_for, since(Some(started))).map_or(Step::End, Step::After));
+            let ready = is_to_be_ready(pod, script);
+            match end {
+                Some(Step::End) => Step::End,
+                _ if pods::is_ready(pod) != ready => Step::Turn(ready),
+                end => end.unwrap_or(Step::Rest),
+            }
         }
         _ => {
             if let Some(why) = &script.waiting {
@@ -63,6 +73,13 @@ pub fn next(pod: &Value, script: &Script, now: Timestamp) -> Step {
             left(script.start_after, since(bound)).map_or(Step::Start, Step::After)
         }
     }
+}
+
+/// Whether a pod that runs is ready: its script says so, and so do all its readiness gates.
+fn is_to_be_ready(pod: &Value, script: &Script) -> bool {
+    let holds =
+        |gate: &Value| pods::condition(pod, gate.text("conditionType")).is_some_and(|c| c.text("status") == "True");
+    script.ready && pod.sub("spec").list("readinessGates").iter().all(holds)
 }
 
 fn container(pod: &Value) -> Option<&Value> {
@@ -114,7 +131,8 @@ pub fn started(pod: &Value, script: &Script, addresses: &Addresses, now: Timesta
             "containerID" => format!("simulated://{}-{name}", pod.meta_str("uid")),
         }
     });
-    let mut out = status(pod, "Running", script.ready, "", now);
+    let ready = is_to_be_ready(pod, script);
+    let mut out = status(pod, "Running", ready, if ready { "" } else { NOT_READY }, now);
     set_addresses(&mut out, addresses);
     out.set_at(&["containerStatuses"], containers.into());
     if !initial.is_empty() {
@@ -122,6 +140,15 @@ pub fn started(pod: &Value, script: &Script, addresses: &Addresses, now: Timesta
     }
     if !out.has("startTime") {
         out.set_at(&["startTime"], time.into());
+    }
+    out
+}
+
+/// The status of a pod that runs and gets ready, or is not ready any more.
+pub fn turned(pod: &Value, ready: bool, now: Timestamp) -> Value {
+    let mut out = status(pod, "Running", ready, if ready { "" } else { NOT_READY }, now);
+    for container in list_mut(&mut out, "containerStatuses") {
+        container.set_at(&["ready"], ready.into());
     }
     out
 }
@@ -134,7 +161,7 @@ pub fn waiting(pod: &Value, why: &str, addresses: &Addresses, now: Timestamp) ->
             "state" => map! { "waiting" => map! { "reason" => why, "message" => "simulated" } },
         }
     });
-    let mut out = status(pod, "Pending", false, "ContainersNotReady", now);
+    let mut out = status(pod, "Pending", false, NOT_READY, now);
     out.set_at(&["hostIP"], addresses.node.as_str().into());
     out.set_at(&["hostIPs"], vec![map! { "ip" => addresses.node.as_str() }].into());
     out.set_at(&["containerStatuses"], containers.into());
@@ -164,7 +191,7 @@ pub fn finished(pod: &Value, code: i64, goes_on: bool, now: Timestamp) -> Value 
         out
     });
     let (phase, why) = match (goes_on, code) {
-        (true, _) => ("Running", "ContainersNotReady"),
+        (true, _) => ("Running", NOT_READY),
         (false, 0) => ("Succeeded", "PodCompleted"),
         (false, _) => ("Failed", "PodFailed"),
     };
@@ -280,6 +307,26 @@ mod tests {
         pod.set_at(&["metadata", "deletionTimestamp"], "2026-01-01T00:02:30Z".into());
         pod.set_at(&["metadata", "deletionGracePeriodSeconds"], Value::Int(30));
         assert_eq!(next(&pod, &script, at(120)), Step::Remove);
+    }
+
+    #[test]
+    fn a_server_is_ready_as_long_as_it_is_told_and_its_gates_say_so() {
+        let mut pod = pod("Always", "{}");
+        pod.set_at(&["spec", "readinessGates"], vec![map! { "conditionType" => "x" }].into());
+        let script = Script::of(&pod, &Simulated::default());
+        let status = started(&pod, &script, &addresses(), at(1));
+        put(&mut pod, status);
+        assert!(!pods::is_ready(&pod));
+        assert_eq!(next(&pod, &script, at(2)), Step::Rest);
+        let mut status = pod.sub("status").clone();
+        set_condition(&mut status, "x", true, "", at(2));
+        put(&mut pod, status);
+        assert_eq!(next(&pod, &script, at(2)), Step::Turn(true));
+        let status = turned(&pod, true, at(2));
+        put(&mut pod, status);
+        assert!(pods::is_ready(&pod));
+        let script = Script { ready: false, ..script };
+        assert_eq!(next(&pod, &script, at(3)), Step::Turn(false));
     }
 
     #[test]
