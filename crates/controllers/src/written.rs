@@ -11,6 +11,9 @@ use tokio::time::Instant;
 /// How long a write is waited for; then something is wrong, and the controller goes by what its cache shows.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// After what time a cache is asked again that does not show yet what was written.
+pub const SOON: Duration = Duration::from_millis(20);
+
 /// What a controller wrote and its cache does not show yet, by the key that it wrote for. Until it does, the controller
 /// would do the same again.
 #[derive(Debug, Default)]

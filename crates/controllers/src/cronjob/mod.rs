@@ -6,6 +6,7 @@ mod times;
 
 pub(crate) use rules::finished;
 
+use crate::written::{SOON, Written};
 use crate::{Context, Controller, Wiring, pods};
 use client::events::{EventType, Recorder};
 use client::resources::{CRON_JOBS, JOBS};
@@ -27,6 +28,10 @@ pub struct CronJobs {
     context: Context,
     cronjobs: Arc<Cache>,
     jobs: Arc<Cache>,
+    /// Jobs that were made or deleted.
+    made: Arc<Written>,
+    /// CronJobs whose status was written.
+    told: Arc<Written>,
     recorder: Recorder,
 }
 
@@ -47,12 +52,20 @@ impl Controller for CronJobs {
         let clock = context.clock().clone();
         wiring.on(&cronjobs, move |change, queue| schedule_change(change, queue, clock()));
         wiring.on_owned(&jobs, &CRON_JOBS);
+        let (made, told) = (Arc::new(Written::default()), Arc::new(Written::default()));
+        for (cache, written) in [(&jobs, &made), (&cronjobs, &told)] {
+            let log = written.clone();
+            wiring.on(cache, move |change, _| log.observe(change));
+        }
         let recorder = context.recorder("cronjob-controller");
-        CronJobs { context, cronjobs, jobs, recorder }
+        CronJobs { context, cronjobs, jobs, made, told, recorder }
     }
 
     async fn sync(&self, key: &str) -> Result<Option<Duration>> {
         let Some(cronjob) = self.cronjobs.get_key(key) else { return Ok(None) };
+        if !self.made.is_shown(key, &self.jobs) || !self.told.is_shown(key, &self.cronjobs) {
+            return Ok(Some(SOON));
+        }
         let in_namespace = self.jobs.in_namespace(cronjob.namespace());
         let owned = in_namespace.iter().map(|job| &**job).filter(|job| {
             pods::controller_of(job).is_some_and(|o| o.text("name") == cronjob.name() && o.text("kind") == "CronJob")
@@ -61,7 +74,7 @@ impl Controller for CronJobs {
         work.clean_up().await;
         let outcome = work.run().await;
         if work.changed {
-            self.context.api(&CRON_JOBS).update_status(&work.cronjob).await?;
+            self.told.wrote(key, &self.context.api(&CRON_JOBS).update_status(&work.cronjob).await?);
         }
         outcome
     }
@@ -115,6 +128,7 @@ impl Work<'_> {
             self.tell(EventType::Warning, "FailedDelete", &format!("Deleted job: {error}"));
             return Err(error);
         }
+        self.controller.made.deleted(&client::cache::key(&self.cronjob), job);
         rules::deactivate(&mut self.cronjob, job.meta_str("uid"));
         self.tell(EventType::Normal, "SuccessfulDelete", &format!("Deleted job {}", job.name()));
         Ok(())
@@ -220,6 +234,7 @@ impl Work<'_> {
         let job = match api.create(self.cronjob.namespace(), &wanted).await {
             Ok(job) => {
                 self.tell(EventType::Normal, "SuccessfulCreate", &format!("Created job {}", job.name()));
+                self.controller.made.wrote(&client::cache::key(&self.cronjob), &job);
                 job
             }
             // Made before, but the status could not be written; or made by somebody else.

@@ -4,6 +4,7 @@ use super::address;
 use super::selected::concerned;
 use super::subsets::{OVER_CAPACITY, comparable, subsets, truncate};
 use super::triggers::{Triggers, annotate};
+use crate::written::{SOON, Written};
 use crate::{Context, Controller, Wiring};
 use client::events::{EventType, Recorder};
 use client::resources::{ENDPOINTS, PODS, SERVICES};
@@ -23,6 +24,7 @@ pub struct EndpointsController {
     pods: Arc<Cache>,
     endpoints: Arc<Cache>,
     triggers: Triggers,
+    written: Arc<Written>,
     recorder: Recorder,
 }
 
@@ -37,13 +39,16 @@ impl Controller for EndpointsController {
         let all = services.clone();
         wiring.on(&pods, move |change, queue| concerned(change, &all).into_iter().for_each(|key| queue.add(key)));
         // Only deleted ones are made again; changed ones stay as they are until the Service or a pod changes.
-        wiring.on(&endpoints, |change, queue| {
+        let written = Arc::new(Written::default());
+        let log = written.clone();
+        wiring.on(&endpoints, move |change, queue| {
+            log.observe(change);
             if change.is_deletion() {
                 queue.add(change.key());
             }
         });
         let recorder = context.recorder("endpoint-controller");
-        EndpointsController { context, services, pods, endpoints, triggers: Triggers::default(), recorder }
+        EndpointsController { context, services, pods, endpoints, triggers: Triggers::default(), written, recorder }
     }
 
     async fn sync(&self, key: &str) -> Result<Option<Duration>> {
@@ -52,6 +57,9 @@ impl Controller for EndpointsController {
             return self.remove(key).await;
         };
         let Some(selector) = address::selector(&service) else { return Ok(None) };
+        if !self.written.is_shown(key, &self.endpoints) {
+            return Ok(Some(SOON));
+        }
         let in_namespace = self.pods.in_namespace(service.namespace());
         let pods: Vec<&Value> = in_namespace.iter().map(|p| &**p).filter(|p| address::selects(selector, p)).collect();
         let trigger = self.triggers.newest(&service, pods.iter().copied());
@@ -59,6 +67,7 @@ impl Controller for EndpointsController {
         let current = self.endpoints.get_key(key);
         let over = truncate(&mut subsets);
         if current.as_deref().is_some_and(|current| is_same(current, &service, &subsets, over)) {
+            self.triggers.told(key);
             return Ok(None);
         }
         let mut new = wanted(current.as_deref(), &service, subsets);
@@ -69,6 +78,7 @@ impl Controller for EndpointsController {
             new.remove_at(&["metadata", "annotations", OVER_CAPACITY]);
         }
         self.write(&service, &new, current.is_some()).await?;
+        self.triggers.told(key);
         Ok(None)
     }
 }
@@ -88,7 +98,13 @@ impl EndpointsController {
         let api = self.context.api(&ENDPOINTS);
         let (namespace, name) = (service.namespace(), service.name());
         let result = if is_update { api.update(new).await } else { api.create(namespace, new).await };
-        let Err(error) = result else { return Ok(()) };
+        let error = match result {
+            Ok(written) => {
+                self.written.wrote(&client::cache::key(service), &written);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
         if error.is_namespace_terminating() {
             return Ok(());
         }

@@ -5,6 +5,7 @@ use super::reconcile::{Changes, Frame, Group, reconcile};
 use super::slice::{MANAGED_BY, SERVICE_NAME};
 use super::slices::{Slices, own_key};
 use super::triggers::TRIGGER_TIME;
+use crate::written::SOON;
 use crate::{Context, Controller, Wiring};
 use client::events::{EventType, Recorder};
 use client::resources::{ENDPOINTS, SERVICES};
@@ -20,7 +21,6 @@ const MOST: usize = 1000;
 const SKIP: &str = "endpointslice.kubernetes.io/skip-mirror";
 const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-const SOON: Duration = Duration::from_millis(20);
 
 /// Mirrors Endpoints.
 pub struct Mirroring {

@@ -5,7 +5,7 @@ use super::reconcile::{Changes, Frame, reconcile};
 use super::selected::concerned;
 use super::slice::{MANAGED_BY, SERVICE_NAME, desired, labels};
 use super::triggers::{Triggers, annotate};
-use crate::written::Written;
+use crate::written::{SOON, Written};
 use crate::{Context, Controller, Wiring, pods};
 use client::events::{EventType, Recorder};
 use client::resources::{ENDPOINT_SLICES, NODES, PODS, SERVICES};
@@ -20,8 +20,6 @@ const MANAGER: &str = "endpointslice-controller.k8s.io";
 /// The most endpoints of a slice.
 const MOST: usize = 100;
 const BY_SERVICE: &str = "service";
-/// After what time a cache is asked again that does not show yet what was written.
-const SOON: Duration = Duration::from_millis(20);
 
 /// Keeps EndpointSlices.
 pub struct EndpointSlices {
@@ -61,6 +59,9 @@ impl Controller for EndpointSlices {
         let trigger = self.triggers.newest(&service, pods.iter().copied());
         let (changes, without_node) = self.changes(&service, &pods, &existing);
         let result = self.slices.apply(&self.context, &service, changes, trigger).await;
+        if result.is_ok() {
+            self.triggers.told(key);
+        }
         let result = result.and_then(|()| match without_node.first() {
             // Tried again: the node may come, or the pod go.
             Some(why) => Err(Error::Content(why.clone())),

@@ -18,17 +18,21 @@ pub struct Triggers(Mutex<HashMap<String, Known>>);
 struct Known {
     service: Option<Timestamp>,
     pods: HashMap<String, Timestamp>,
+    /// What was found and not told yet.
+    pending: Option<Timestamp>,
 }
 
 impl Triggers {
-    /// The earliest time among those that are new since the Service was last looked at: that of the Service's creation,
-    /// and those when its pods became ready or unready.
+    /// The earliest time among those that are new since they were last told: that of the Service's creation, and those
+    /// when its pods became ready or unready.
     pub fn newest<'p>(&self, service: &Value, pods: impl IntoIterator<Item = &'p Value>) -> Option<Timestamp> {
         let key = client::cache::key(service);
         let mut all = self.0.lock();
         let old = all.remove(&key).unwrap_or_default();
-        let mut new = Known { service: pods::time(service.sub("metadata"), "creationTimestamp"), pods: HashMap::new() };
-        let mut earliest = new.service.filter(|time| old.service.is_none_or(|old| old < *time));
+        let created = pods::time(service.sub("metadata"), "creationTimestamp");
+        let mut new = Known { service: created, pods: HashMap::new(), pending: None };
+        let fresh = created.filter(|time| old.service.is_none_or(|old| old < *time));
+        let mut earliest = [old.pending, fresh].into_iter().flatten().min();
         for pod in pods {
             let Some(time) = pods::condition(pod, "Ready").and_then(|c| pods::time(c, "lastTransitionTime")) else {
                 continue;
@@ -38,8 +42,16 @@ impl Triggers {
             }
             new.pods.insert(pod.name().to_owned(), time);
         }
+        new.pending = earliest;
         all.insert(key, new);
         earliest
+    }
+
+    /// What was found of a Service is told, or need not be.
+    pub fn told(&self, key: &str) {
+        if let Some(known) = self.0.lock().get_mut(key) {
+            known.pending = None;
+        }
     }
 
     /// A Service is gone.
@@ -75,7 +87,13 @@ mod tests {
             ))
         };
         let triggers = Triggers::default();
-        let newest = |pods: &[Value]| triggers.newest(&service, pods).map(|t| t.as_second() % 10);
+        let newest = |pods: &[Value]| {
+            let found = triggers.newest(&service, pods).map(|t| t.as_second() % 10);
+            // A write that failed tells it later.
+            assert_eq!(found, triggers.newest(&service, pods).map(|t| t.as_second() % 10));
+            triggers.told("s");
+            found
+        };
         let base = "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap().as_second() % 10;
         assert_eq!(newest(&[]), Some(base + 5));
         assert_eq!(newest(&[]), None);
