@@ -27,6 +27,7 @@ mod context;
 mod controller;
 mod cronjob;
 mod disruption;
+mod fit;
 mod in_process;
 mod job;
 mod pod_control;

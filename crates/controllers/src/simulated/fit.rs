@@ -1,8 +1,9 @@
 //! Which nodes a pod can have.
 
 use super::requests::{Amounts, Ledger, of_node};
+use crate::fit::{is_selected, tolerates};
 use kinds::read::Read;
-use object::Value;
+use object::{Value, map};
 use std::collections::BTreeMap;
 
 /// Why a pod cannot have a node; nothing if it can.
@@ -11,10 +12,11 @@ pub fn obstacles(pod: &Value, asked: &Amounts, node: &Value, ledger: &Ledger) ->
         let (key, value) = (taint.text("key"), taint.text("value"));
         return vec![format!("node(s) had untolerated taint {{{key}: {value}}}")];
     }
-    if node.sub("spec").flag("unschedulable") && !tolerates(pod, "node.kubernetes.io/unschedulable", "", "NoSchedule") {
+    let unschedulable = map! { "key" => "node.kubernetes.io/unschedulable", "effect" => "NoSchedule" }.into();
+    if node.sub("spec").flag("unschedulable") && !bears(pod, &unschedulable) {
         return vec!["node(s) were unschedulable".to_owned()];
     }
-    if !is_selected(pod, node) {
+    if !is_selected(pod.sub("spec"), node) {
         return vec!["node(s) didn't match Pod's node affinity/selector".to_owned()];
     }
     let has = of_node(node);
@@ -33,55 +35,15 @@ pub fn obstacles(pod: &Value, asked: &Amounts, node: &Value, ledger: &Ledger) ->
 
 /// The first taint of a node that keeps a pod away.
 fn untolerated<'n>(pod: &Value, node: &'n Value) -> Option<&'n Value> {
-    node.sub("spec").list("taints").iter().find(|taint| {
-        let effect = taint.text("effect");
-        matches!(effect, "NoSchedule" | "NoExecute") && !tolerates(pod, taint.text("key"), taint.text("value"), effect)
-    })
+    node.sub("spec")
+        .list("taints")
+        .iter()
+        .find(|taint| matches!(taint.text("effect"), "NoSchedule" | "NoExecute") && !bears(pod, taint))
 }
 
-fn tolerates(pod: &Value, key: &str, value: &str, effect: &str) -> bool {
-    pod.sub("spec").list("tolerations").iter().any(|t| {
-        let all_keys = t.text("key").is_empty() && t.text("operator") == "Exists";
-        let same_key = all_keys || t.text("key") == key;
-        let same_value = t.text("operator") == "Exists" || t.text("value") == value;
-        same_key && same_value && (t.text("effect").is_empty() || t.text("effect") == effect)
-    })
-}
-
-fn is_selected(pod: &Value, node: &Value) -> bool {
-    let spec = pod.sub("spec");
-    let labels = node.sub("metadata").members("labels");
-    if !spec.members("nodeSelector").iter().all(|(key, value)| labels.get(key) == Some(value)) {
-        return false;
-    }
-    let required = spec.sub("affinity").sub("nodeAffinity").sub("requiredDuringSchedulingIgnoredDuringExecution");
-    if required.is_null() {
-        return true;
-    }
-    required.list("nodeSelectorTerms").iter().any(|term| {
-        let (labelled, named) = (term.list("matchExpressions"), term.list("matchFields"));
-        let label = |key: &str| node.label(key);
-        let field = |key: &str| (key == "metadata.name").then(|| node.name());
-        !(labelled.is_empty() && named.is_empty())
-            && labelled.iter().all(|e| holds(e, label(e.text("key"))))
-            && named.iter().all(|e| holds(e, field(e.text("key"))))
-    })
-}
-
-/// Whether a requirement holds for a value.
-fn holds(requirement: &Value, value: Option<&str>) -> bool {
-    let values = requirement.strings("values");
-    let number = |text: Option<&str>| text.and_then(|t| t.parse::<i64>().ok());
-    let (own, limit) = (number(value), number(values.first().copied()));
-    match requirement.text("operator") {
-        "In" => value.is_some_and(|v| values.contains(&v)),
-        "NotIn" => value.is_none_or(|v| !values.contains(&v)),
-        "Exists" => value.is_some(),
-        "DoesNotExist" => value.is_none(),
-        "Gt" => own.zip(limit).is_some_and(|(own, limit)| own > limit),
-        "Lt" => own.zip(limit).is_some_and(|(own, limit)| own < limit),
-        _ => false,
-    }
+/// Whether a pod bears a taint.
+fn bears(pod: &Value, taint: &Value) -> bool {
+    pod.sub("spec").list("tolerations").iter().any(|toleration| tolerates(toleration, taint))
 }
 
 /// Why no node fits, as the scheduler tells it: each obstacle with the number of nodes that have it.

@@ -3,9 +3,9 @@
 use object::Value;
 
 /// The number that a value means of a total: itself, or a percentage of it, rounded up or down. What can be read as
-/// neither counts as 0.
+/// neither counts as 0. Numbers of pods have 31 bits.
 pub(crate) fn of(value: &Value, total: i64, round_up: bool) -> i64 {
-    match value {
+    let number = match value {
         Value::Int(i) => *i,
         Value::String(s) => {
             let percent = s.strip_suffix('%').and_then(|p| p.parse::<i64>().ok()).unwrap_or_default();
@@ -14,7 +14,8 @@ pub(crate) fn of(value: &Value, total: i64, round_up: bool) -> i64 {
             if round_up && product.rem_euclid(100) > 0 { whole + 1 } else { whole }
         }
         _ => 0,
-    }
+    };
+    number.clamp(0, i64::from(i32::MAX))
 }
 
 #[cfg(test)]
@@ -31,7 +32,8 @@ mod tests {
             ("0%".into(), 7, 0, 0),
             ("x".into(), 7, 0, 0),
             (Value::Null, 7, 0, 0),
-            ("9223372036854775807%".into(), i64::MAX, i64::MAX / 100 + 1, i64::MAX / 100),
+            ("9223372036854775807%".into(), i64::MAX, i64::from(i32::MAX), i64::from(i32::MAX)),
+            (Value::Int(-3), 10, 0, 0),
         ] {
             assert_eq!((of(&value, total, true), of(&value, total, false)), (up, down), "{value:?}");
         }

@@ -1,12 +1,9 @@
 //! On which nodes the pods of a DaemonSet run.
 
 use super::super::{meta, pods};
+use crate::fit::{NODE_NAME, is_selected, tolerates};
 use kinds::read::Read;
-use object::selector::Labels;
-use object::{Map, Value, map};
-
-/// The labels by which pods of a DaemonSet are told from a node of that name.
-const NODE_NAME: &str = "metadata.name";
+use object::{Value, map};
 
 /// Taints of nodes that a DaemonSet's pods bear: key and effect.
 const BORNE: [(&str, &str); 6] = [
@@ -33,31 +30,19 @@ pub(super) struct Fit {
 pub(super) struct Placement<'d> {
     spec: &'d Value,
     tolerations: Vec<Value>,
-    labels: Labels,
-    terms: Option<&'d [Value]>,
 }
 
 impl<'d> Placement<'d> {
     /// What this DaemonSet asks.
     pub(super) fn new(set: &'d Value) -> Self {
         let spec = meta::template(set).sub("spec");
-        let selector = map! { "matchLabels" => spec.members("nodeSelector").clone() };
-        let required = spec.sub("affinity").sub("nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution");
-        Placement {
-            spec,
-            tolerations: tolerations(spec),
-            labels: Labels::from_object(&selector.into()).unwrap_or_default(),
-            terms: required.filter(|r| !r.is_null()).map(|r| r.list("nodeSelectorTerms")),
-        }
+        Placement { spec, tolerations: tolerations(spec) }
     }
 
     /// Whether the pod runs on this node.
     pub(super) fn on(&self, node: &Value) -> Fit {
         let wanted = self.spec.text("nodeName");
-        let matches = (wanted.is_empty() || wanted == node.name())
-            && self.labels.matches_object(node)
-            && self.terms.is_none_or(|terms| terms.iter().any(|term| term_matches(term, node)));
-        if !matches {
+        if !(wanted.is_empty() || wanted == node.name()) || !is_selected(self.spec, node) {
             return Fit { should_run: false, may_stay: false };
         }
         let taints = meta::spec(node).list("taints");
@@ -81,46 +66,6 @@ pub(super) fn tolerations(spec: &Value) -> Vec<Value> {
         }
     }
     all
-}
-
-/// Whether a toleration is for a taint.
-fn tolerates(toleration: &Value, taint: &Value) -> bool {
-    let any_or_same = |key: &str| toleration.text(key).is_empty() || toleration.text(key) == taint.text(key);
-    any_or_same("effect")
-        && any_or_same("key")
-        && match toleration.text("operator") {
-            "" | "Equal" => toleration.text("value") == taint.text("value"),
-            "Exists" => true,
-            _ => false,
-        }
-}
-
-/// Whether a node satisfies a term; an empty one is satisfied by none.
-fn term_matches(term: &Value, node: &Value) -> bool {
-    let (labels, fields) = (term.list("matchExpressions"), term.list("matchFields"));
-    let name = map! { NODE_NAME => node.name() };
-    !(labels.is_empty() && fields.is_empty())
-        && labels.iter().all(|e| expression_matches(e, meta::labels(node)))
-        && fields.iter().all(|e| expression_matches(e, &name))
-}
-
-fn expression_matches(expression: &Value, labels: &Map) -> bool {
-    let value = labels.get(expression.text("key")).and_then(Value::as_str);
-    let values = expression.strings("values");
-    let number = |text: &str| text.parse::<i64>().ok();
-    let compared = |holds: fn(i64, i64) -> bool| {
-        let bound = values.first().and_then(|v| number(v));
-        value.and_then(number).zip(bound).is_some_and(|(value, bound)| holds(value, bound))
-    };
-    match expression.text("operator") {
-        "In" => value.is_some_and(|v| values.contains(&v)),
-        "NotIn" => value.is_none_or(|v| !values.contains(&v)),
-        "Exists" => value.is_some(),
-        "DoesNotExist" => value.is_none(),
-        "Gt" => compared(|value, bound| value > bound),
-        "Lt" => compared(|value, bound| value < bound),
-        _ => false,
-    }
 }
 
 /// The affinity of a pod that may run on one node only.
@@ -170,30 +115,16 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_chosen_by_name_labels_and_affinity() {
-        let term = |expressions: &str| {
-            format!(
-                r#"{{"affinity":{{"nodeAffinity":{{"requiredDuringSchedulingIgnoredDuringExecution":{{"nodeSelectorTerms":[{expressions}]}}}}}}}}"#
-            )
-        };
-        let n = node(r#"{"a":"b","size":"7"}"#, "[]");
+    fn nodes_are_chosen_by_name_and_labels() {
+        let n = node(r#"{"a":"b"}"#, "[]");
         for (spec, fits) in [
-            ("{}".to_owned(), true),
-            (r#"{"nodeName":"n1"}"#.to_owned(), true),
-            (r#"{"nodeName":"n2"}"#.to_owned(), false),
-            (r#"{"nodeSelector":{"a":"b"}}"#.to_owned(), true),
-            (r#"{"nodeSelector":{"a":"c"}}"#.to_owned(), false),
-            (term(""), false),
-            (term("{}"), false),
-            (term(r#"{"matchExpressions":[{"key":"a","operator":"In","values":["b"]}]}"#), true),
-            (term(r#"{"matchExpressions":[{"key":"x","operator":"NotIn","values":["b"]}]}"#), true),
-            (term(r#"{"matchExpressions":[{"key":"size","operator":"Gt","values":["6"]}]}"#), true),
-            (term(r#"{"matchExpressions":[{"key":"size","operator":"Lt","values":["x"]}]}"#), false),
-            (term(r#"{"matchExpressions":[{"key":"a","operator":"DoesNotExist"}]}"#), false),
-            (term(r#"{},{"matchFields":[{"key":"metadata.name","operator":"In","values":["n1"]}]}"#), true),
-            (term(r#"{"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["n1"]}]}"#), false),
+            ("{}", true),
+            (r#"{"nodeName":"n1"}"#, true),
+            (r#"{"nodeName":"n2"}"#, false),
+            (r#"{"nodeSelector":{"a":"b"}}"#, true),
+            (r#"{"nodeSelector":{"a":"c"}}"#, false),
         ] {
-            assert_eq!(fit(&spec, &n), (fits, fits), "{spec}");
+            assert_eq!(fit(spec, &n), (fits, fits), "{spec}");
         }
     }
 
