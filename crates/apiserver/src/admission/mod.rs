@@ -2,10 +2,14 @@
 
 pub(crate) mod authorizer;
 pub(crate) mod cel;
+mod chain;
 pub mod webhooks;
 
+pub(crate) mod matching;
 pub mod plugins;
-pub(crate) mod policies;
+pub mod policies;
+
+pub use chain::Chain;
 
 use crate::Server;
 use crate::answer::{Failure, Outcome};
@@ -83,6 +87,11 @@ pub trait Admission: Send + Sync + 'static {
     fn concerns(&self, resource: &Resource) -> bool {
         let _ = resource;
         false
+    }
+
+    /// Whether objects of a resource might be changed.
+    fn mutates(&self, resource: &Resource) -> bool {
+        self.concerns(resource)
     }
 }
 

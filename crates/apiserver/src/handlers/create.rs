@@ -61,7 +61,7 @@ pub(crate) async fn store_new(
     plugins::mutate(write::asked(request, Part::Main, options.dry_run, None), &mut object).await?;
     let admits = server.options.admission.concerns(&resource);
     let option_values = write::options_object("CreateOptions", options);
-    if admits {
+    if server.options.admission.mutates(&resource) {
         let mut sent = write::sent(request, &object);
         let mut warnings = Vec::new();
         let attributes = write::attributes(request, "CREATE", Part::Main, options, &option_values).with_name(&name);

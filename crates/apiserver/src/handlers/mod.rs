@@ -2,6 +2,7 @@
 
 mod binding;
 mod components;
+mod connect;
 mod create;
 mod delete;
 mod eviction;
@@ -217,6 +218,9 @@ async fn dispatch(request: &mut Request<'_>) -> Outcome<Response> {
     }
     if binding::is_binding(request) {
         return binding::create(request).await;
+    }
+    if connect::connects(&request.resource, &request.info.subresource) && request.info.names_object {
+        connect::admit(request).await?;
     }
     match request.info.subresource.as_str() {
         "eviction" if !request.resource.is_custom() => return eviction::create(request).await,

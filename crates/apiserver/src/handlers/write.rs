@@ -286,7 +286,7 @@ async fn admit(request: &mut Request<'_>, change: &Change<'_>, live: &Value, obj
     let server = request.server.clone();
     plugins::mutate(asked(request, change.part, change.options.dry_run, Some(live)), object).await?;
     let admission = &server.options.admission;
-    if !admission.concerns(&request.resource) {
+    if !admission.mutates(&request.resource) {
         return Ok(());
     }
     let old = seen(request, change, live);

@@ -1,8 +1,8 @@
 //! Built-in kinds, over the catalogue of the crate `kinds`.
 
 use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
-use crate::admission::policies;
-use crate::admission::webhooks::conditions;
+use crate::admission::policies::expression_errors;
+use crate::admission::webhooks::condition_errors;
 use crate::auth::UserInfo;
 use crate::ownership::Kind;
 use jiff::Timestamp;
@@ -37,8 +37,8 @@ impl Builtin {
     /// What is wrong with the CEL expressions of a webhook configuration or policy. (The crate `kinds` knows no CEL.)
     fn condition_errors(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         match self.resource.plural {
-            "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => conditions(object, old),
-            "validatingadmissionpolicies" => policies::expression_errors(object, old),
+            "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => condition_errors(object, old),
+            "validatingadmissionpolicies" => expression_errors(object, old),
             _ => Vec::new(),
         }
     }

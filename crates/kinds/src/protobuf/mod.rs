@@ -1,12 +1,16 @@
-//! Objects of built-in kinds from protobuf, which typed Go clients send (kubectl from 1.32 on, controller-runtime).
+//! Objects of built-in kinds from protobuf and as protobuf, which typed Go clients send and ask for (kubectl from 1.32
+//! on, controller-runtime).
 //!
-//! What comes out is the JSON that the same client would have sent; [`crate::decode`] reads it like any other. The field
+//! What is read is the JSON that the same client would have sent; [`crate::decode`] reads it like any other. The field
 //! numbers are a table (`tags.txt`, made by `examples/tags.rs`): a message a line, `NUMBER=FIELD` for each field and
 //! `NUMBER+MESSAGE` where JSON has the fields of an inner message in the outer one.
 //!
 //! Source of the envelope: `k8s.io/apimachinery/pkg/runtime/serializer/protobuf` (`k8s\0`, then a `runtime.Unknown`).
 
 mod wire;
+mod write;
+
+pub use write::{write, write_event};
 
 use crate::definitions::{Definition, Schema, Type, definitions};
 use base64::Engine;

@@ -100,3 +100,73 @@ impl<'a> Iterator for Reader<'a> {
         (!self.0.is_empty()).then(|| self.field())
     }
 }
+
+/// Writes the fields of a message one by one.
+pub struct Writer(Vec<u8>);
+
+impl Writer {
+    /// A writer after what stands already.
+    pub fn new(start: &[u8]) -> Self {
+        Writer(start.to_vec())
+    }
+
+    /// What was written.
+    pub fn finish(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// Writes a number of variable length.
+    pub fn varint(&mut self, tag: u32, number: u64) {
+        push(&mut self.0, u64::from(tag) << 3);
+        push(&mut self.0, number);
+    }
+
+    /// Writes eight bytes.
+    pub fn fixed64(&mut self, tag: u32, bits: u64) {
+        push(&mut self.0, u64::from(tag) << 3 | 1);
+        self.0.extend(bits.to_le_bytes());
+    }
+
+    /// Writes a run of bytes.
+    pub fn bytes(&mut self, tag: u32, bytes: &[u8]) {
+        push(&mut self.0, u64::from(tag) << 3 | 2);
+        push(&mut self.0, bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Writes a message that holds nothing but a run of bytes.
+    pub fn bytes_in(&mut self, tag: u32, inner: u32, bytes: &[u8]) {
+        let length = size(u64::from(inner) << 3) + size(bytes.len() as u64) + bytes.len();
+        push(&mut self.0, u64::from(tag) << 3 | 2);
+        push(&mut self.0, length as u64);
+        self.bytes(inner, bytes);
+    }
+
+    /// Writes a message; none if `write` gives none.
+    pub fn message(&mut self, tag: u32, write: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+        push(&mut self.0, u64::from(tag) << 3 | 2);
+        let start = self.0.len();
+        write(self)?;
+        // The length, which stands before the message, is known only now.
+        let end = self.0.len();
+        push(&mut self.0, (end - start) as u64);
+        let width = self.0.len() - end;
+        if let Some(message) = self.0.get_mut(start..) {
+            message.rotate_right(width);
+        }
+        Some(())
+    }
+}
+
+/// How many bytes a number of variable length takes.
+fn size(number: u64) -> usize {
+    (64 - (number | 1).leading_zeros() as usize).div_ceil(7)
+}
+
+fn push(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}

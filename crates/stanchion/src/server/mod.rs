@@ -8,6 +8,8 @@ mod oidc;
 mod pki;
 
 use ::controllers::{Context, Settings, Simulated, start};
+use apiserver::admission::Chain;
+use apiserver::admission::policies::Policies;
 use apiserver::admission::plugins::Plugins;
 use apiserver::admission::webhooks::Webhooks;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
@@ -207,7 +209,11 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let options = apiserver::Options {
         authorizer,
         tokens,
-        admission: Arc::new(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes)),
+        admission: Arc::new(
+            Chain::new()
+                .with(Policies::default())
+                .with(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes)),
+        ),
         plugins: Plugins::new(&args.enable_admission_plugins, &args.disable_admission_plugins)?,
         converter: Arc::new(WebhookConverter::new(webhooks)),
         audit: args.audit.open()?,

@@ -1,13 +1,13 @@
 //! What is checked of a configuration beside its fields: that its conditions compile.
 
-use crate::admission::cel::compile;
+use crate::admission::cel::condition;
 use cel::library::ExpressionSet;
 use object::Value;
 use object::field::{FieldError, Path};
 
 /// The conditions of a configuration that do not compile. Those that were there before may use all that the server
 /// knows; where none changed, none is looked at.
-pub(crate) fn conditions(configuration: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub(crate) fn condition_errors(configuration: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if old.is_some_and(|old| expressions(old).eq(expressions(configuration))) {
         return errors;
@@ -17,11 +17,11 @@ pub(crate) fn conditions(configuration: &Value, old: Option<&Value>) -> Vec<Fiel
     for (w, c, expression) in expressions(configuration).filter(|(_, _, e)| !e.trim().is_empty()) {
         let known = old.is_some_and(|old| expressions(old).any(|(_, _, e)| e == expression));
         let set = if known { ExpressionSet::Stored } else { ExpressionSet::New };
-        if let Err(why) = compile(expression, set) {
+        if let Err(why) = condition(expression, set) {
             let webhook = path.index(w);
             let conditions = webhook.child("matchConditions");
             let condition = conditions.index(c);
-            errors.push(FieldError::invalid(&condition.child("expression"), expression, why));
+            errors.push(why.at(&condition.child("expression"), expression));
         }
     }
     errors
@@ -60,7 +60,7 @@ mod tests {
             ("", None, None),
             ("1", Some("1"), None),
         ] {
-            let errors = conditions(&with(new), old.map(with).as_ref());
+            let errors = condition_errors(&with(new), old.map(with).as_ref());
             assert_eq!(errors.first().map(ToString::to_string).as_deref(), expected, "{new:?} after {old:?}");
         }
     }

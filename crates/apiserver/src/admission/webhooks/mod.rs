@@ -4,13 +4,13 @@
 //! Where there are none, a request costs nothing more.
 
 mod check;
+mod conditions;
 mod configured;
-mod matching;
 mod mutating;
 mod review;
 mod validating;
 
-pub(crate) use check::conditions;
+pub(crate) use check::condition_errors;
 
 use self::configured::Configured;
 use super::{Admission, Attributes, Step};
@@ -88,7 +88,7 @@ impl Admission for Webhooks {
         let configured = self.configured.load();
         !configured.is_empty()
             && !(resource.group == "admissionregistration.k8s.io" && EXEMPT.contains(&resource.plural.as_str()))
-            && configured.concern(&resource.plural)
+            && configured.concern(&resource.group, &resource.plural)
     }
 
     fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {

@@ -2,11 +2,12 @@
 //! that ask for it are called once more when a later one changed something.
 
 use super::Refusal;
+use super::conditions;
 use super::configured::Hook;
-use super::matching::{Matching, Place};
-use super::review::{self, Call};
+use super::review::Call;
 use crate::Server;
 use crate::admission::Attributes;
+use crate::admission::matching::{Matching, Place};
 use crate::answer::Outcome;
 use crate::webhooks::WebhookClient;
 use object::{Status, Value, go, json};
@@ -93,7 +94,7 @@ async fn one(
     reinvocation: &mut Reinvocation,
     warnings: &mut Vec<String>,
 ) -> Outcome<()> {
-    let called = matching.call(hook, current.object.as_ref(), current.old.as_ref()).await?;
+    let called = matching.meant(&hook.criteria, current.object.as_ref(), current.old.as_ref()).await?;
     let Some(place) = called else { return Ok(()) };
     current.bring_to(matching, &place).await?;
     // What a client's object says that it is counts for nothing here; what a webhook makes of it does.
@@ -102,10 +103,10 @@ async fn one(
         object.set_at(&["kind"], place.kind.2.as_str().into());
     }
     let (object, old) = (current.object.as_ref(), current.old.as_ref());
-    if !matching.conditions(hook, &place, object, old)? {
+    if !conditions::hold(matching, hook, &place, object, old)? {
         return Ok(());
     }
-    let request = review::request(matching, &place);
+    let request = Value::Object(matching.request(&place));
     let options = matching.attributes.options;
     let call = Call { client: calls.client, hook, mutating: true, request: &request, object, old, options };
     let answer = call.send(warnings).await;

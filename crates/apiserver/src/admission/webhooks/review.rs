@@ -2,67 +2,12 @@
 
 use super::Refusal;
 use super::configured::Hook;
-use super::matching::{Matching, Place};
 use crate::answer::Failure;
 use crate::handlers::uid;
 use crate::webhooks::{Review, WebhookClient};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use object::{Map, Value, go, json, map};
-
-/// The request as webhooks and conditions see it, without its objects.
-pub(super) fn request(matching: &Matching<'_>, place: &Place) -> Value {
-    let attributes = matching.attributes;
-    let resource = attributes.resource;
-    let kind = |place: &Place| {
-        let (group, version, kind) = &place.kind;
-        map! { "group" => group.as_str(), "version" => version.as_str(), "kind" => kind.as_str() }
-    };
-    let named = |place: &Place| {
-        map! {
-            "group" => place.group.as_str(),
-            "version" => place.version.as_str(),
-            "resource" => resource.plural.as_str(),
-        }
-    };
-    let own = matching.place();
-    let mut request = map! {
-        "kind" => Value::Object(kind(place)),
-        "resource" => Value::Object(named(place)),
-        "requestKind" => Value::Object(kind(&own)),
-        "requestResource" => Value::Object(named(&own)),
-        "operation" => attributes.operation,
-        "userInfo" => user_info(attributes.user),
-        "dryRun" => attributes.dry_run,
-    };
-    let texts = [
-        ("subResource", attributes.subresource),
-        ("requestSubResource", attributes.subresource),
-        ("name", attributes.name),
-        ("namespace", matching.namespace()),
-    ];
-    for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
-        request.insert(key, text);
-    }
-    Value::Object(request)
-}
-
-fn user_info(user: &crate::auth::UserInfo) -> Value {
-    let mut info = Map::new();
-    for (key, text) in [("username", &user.name), ("uid", &user.uid)] {
-        if !text.is_empty() {
-            info.insert(key, text.as_str());
-        }
-    }
-    if !user.groups.is_empty() {
-        info.insert("groups", user.groups.clone());
-    }
-    if !user.extra.is_empty() {
-        let extra: Map = user.extra.iter().map(|(k, v)| (k.as_str(), Value::from(v.clone()))).collect();
-        info.insert("extra", Value::Object(extra));
-    }
-    Value::Object(info)
-}
+use object::{Map, Value, go, json};
 
 /// What a webhook said to a request that it lets pass.
 pub(super) struct Admitted {

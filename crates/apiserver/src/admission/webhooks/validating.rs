@@ -1,22 +1,16 @@
 //! Webhooks that may refuse a request. They are called side by side.
 
 use super::Refusal;
+use super::conditions;
 use super::configured::Hook;
-use super::matching::{Matching, Place};
-use super::review::{self, Call};
+use super::review::Call;
 use crate::Server;
 use crate::admission::Attributes;
+use crate::admission::matching::{Matching, Place, Versions};
 use crate::answer::Outcome;
 use crate::webhooks::WebhookClient;
 use futures_util::future::join_all;
 use object::{Status, Value};
-use std::collections::HashMap;
-
-/// The objects of a request in a version.
-struct Versioned {
-    object: Option<Value>,
-    old: Option<Value>,
-}
 
 /// Asks the webhooks that are called for a request.
 pub(super) async fn dispatch(
@@ -28,26 +22,22 @@ pub(super) async fn dispatch(
     warnings: &mut Vec<String>,
 ) -> Outcome<()> {
     let mut matching = Matching::new(server, attributes);
-    let own = matching.place();
-    let mut converted: HashMap<Place, Versioned> = HashMap::new();
+    let mut versions = Versions::new(&matching, object);
     let mut calls: Vec<(&Hook, Place)> = Vec::new();
     for hook in hooks {
-        let Some(place) = matching.call(hook, object, attributes.old).await? else { continue };
-        if place.kind != own.kind && !converted.contains_key(&place) {
-            let object = convert(&matching, object, &own, &place).await?;
-            let old = convert(&matching, attributes.old, &own, &place).await?;
-            converted.insert(place.clone(), Versioned { object, old });
-        }
-        let (object, old) = objects(&converted, &place, object, attributes.old);
-        if matching.conditions(hook, &place, object, old)? {
+        let meant = matching.meant(&hook.criteria, object, attributes.old).await?;
+        let Some(place) = meant else { continue };
+        versions.prepare(&matching, &place).await?;
+        let (object, old) = versions.get(&place);
+        if conditions::hold(&matching, hook, &place, object, old)? {
             calls.push((hook, place));
         }
     }
-    let (matching, converted) = (&matching, &converted);
+    let (matching, versions) = (&matching, &versions);
     let answers = calls.iter().map(|(hook, place)| async move {
         let mut warnings = Vec::new();
-        let (object, old) = objects(converted, place, object, attributes.old);
-        let request = review::request(matching, place);
+        let (object, old) = versions.get(place);
+        let request = Value::Object(matching.request(place));
         let options = attributes.options;
         let call = Call { client, hook, mutating: false, request: &request, object, old, options };
         let answer = call.send(&mut warnings).await;
@@ -69,23 +59,4 @@ pub(super) async fn dispatch(
         refused.get_or_insert(failure);
     }
     refused.map_or(Ok(()), Err)
-}
-
-async fn convert(matching: &Matching<'_>, object: Option<&Value>, from: &Place, to: &Place) -> Outcome<Option<Value>> {
-    match object {
-        Some(object) => matching.convert(object.clone(), from, to).await.map(Some),
-        None => Ok(None),
-    }
-}
-
-fn objects<'v>(
-    converted: &'v HashMap<Place, Versioned>,
-    place: &Place,
-    object: Option<&'v Value>,
-    old: Option<&'v Value>,
-) -> (Option<&'v Value>, Option<&'v Value>) {
-    match converted.get(place) {
-        Some(versioned) => (versioned.object.as_ref(), versioned.old.as_ref()),
-        None => (object, old),
-    }
 }

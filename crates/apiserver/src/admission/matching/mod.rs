@@ -1,37 +1,40 @@
-//! Whether a webhook is called for a request, and in which version of the resource.
+//! Whether a webhook or a policy is about a request, and in which version of the resource it sees it.
 
-use super::configured::{Asked, Hook};
+mod criteria;
+mod versions;
+
+pub(crate) use criteria::{Asked, Criteria, Rule};
+pub(crate) use versions::Versions;
+
 use crate::Server;
 use crate::admission::authorizer::{Check, Who};
-use crate::admission::cel::{Judgement, Variables, judge};
 use crate::admission::{Attributes, NAMESPACES};
 use crate::answer::{Failure, Outcome};
+use crate::auth::UserInfo;
 use crate::catalogue::{Catalogue, Resource, api_version};
-use crate::registry;
+use crate::registry::{self, Stored};
 use crate::strategy::Part;
-use object::field::aggregate;
 use object::status::Qualified;
-use object::{Map, Status, Value};
+use object::{Map, Status, Value, map};
 use std::collections::HashMap;
 use std::sync::Arc;
+use store::Revision;
 
-/// What the conditions of one webhook may cost together.
-const BUDGET: u64 = 2_500_000;
-
-/// A request that webhooks are called for, with what they ask of it more than once.
-pub(super) struct Matching<'a> {
+/// A request that webhooks or policies may be about, with what they ask of it more than once.
+pub(crate) struct Matching<'a> {
     server: &'a Server,
     /// What the request does.
     pub attributes: Attributes<'a>,
     /// What is served now.
-    catalogue: Arc<Catalogue>,
+    pub catalogue: Arc<Catalogue>,
+    stored_namespace: Option<(Stored, Revision)>,
     namespace_labels: Option<Option<Map>>,
     equivalents: Option<Vec<Arc<Resource>>>,
 }
 
-/// A version of the request's resource: the one that a webhook is called for.
+/// A version of the request's resource: the one in which a webhook or policy sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The group of the resource.
     pub group: String,
     /// The version of the resource.
@@ -58,7 +61,14 @@ impl Place {
 impl<'a> Matching<'a> {
     /// A request.
     pub fn new(server: &'a Server, attributes: Attributes<'a>) -> Self {
-        Matching { server, attributes, catalogue: server.catalogue(), namespace_labels: None, equivalents: None }
+        Matching {
+            server,
+            attributes,
+            catalogue: server.catalogue(),
+            stored_namespace: None,
+            namespace_labels: None,
+            equivalents: None,
+        }
     }
 
     /// The version in which the request was made.
@@ -66,13 +76,20 @@ impl<'a> Matching<'a> {
         Place::of(self.attributes.resource, self.attributes.subresource)
     }
 
-    /// The version for which a webhook is called; none if it is not called. The conditions are judged separately.
-    pub async fn call(&mut self, hook: &Hook, object: Option<&Value>, old: Option<&Value>) -> Outcome<Option<Place>> {
-        let namespace = self.in_namespace(hook, object).await;
+    /// The version in which the request is meant by criteria; none if it is not.
+    pub async fn meant(
+        &mut self,
+        criteria: &Criteria,
+        object: Option<&Value>,
+        old: Option<&Value>,
+    ) -> Outcome<Option<Place>> {
+        // Whatever else goes wrong matters only for what the rules mean.
+        let Some(place) = self.ruled(criteria) else { return Ok(None) };
+        let namespace = self.in_namespace(criteria, object).await;
         if matches!(namespace, Ok(false)) {
             return Ok(None);
         }
-        let objects = match &hook.objects {
+        let objects = match &criteria.objects {
             Ok(selector) => {
                 let matches = |object: Option<&Value>| object.is_some_and(|o| selector.matches_object(o));
                 if !selector.is_empty() && !matches(object) && !matches(old) {
@@ -82,14 +99,24 @@ impl<'a> Matching<'a> {
             }
             Err(why) => Err(Failure::from(Status::internal(why))),
         };
-        let Some(place) = self.ruled(hook) else { return Ok(None) };
         namespace?;
         objects?;
         Ok(Some(place))
     }
 
-    /// The version for which the rules of a webhook want it to be called.
-    fn ruled(&mut self, hook: &Hook) -> Option<Place> {
+    /// The version in which the rules mean the request.
+    fn ruled(&mut self, criteria: &Criteria) -> Option<Place> {
+        if !criteria.excluded.is_empty() && self.among(&criteria.excluded, criteria.equivalent).is_some() {
+            return None;
+        }
+        match &criteria.rules {
+            Some(rules) => self.among(rules, criteria.equivalent),
+            None => Some(self.place()),
+        }
+    }
+
+    /// The version in which one of some rules means the request.
+    fn among(&mut self, rules: &[Rule], equivalent: bool) -> Option<Place> {
         let attributes = self.attributes;
         let resource = attributes.resource;
         let asked = Asked {
@@ -99,16 +126,17 @@ impl<'a> Matching<'a> {
             resource: &resource.plural,
             subresource: attributes.subresource,
             namespace: self.namespace(),
+            name: attributes.name,
         };
-        if hook.rules.iter().any(|rule| rule.matches(asked)) {
+        if rules.iter().any(|rule| rule.matches(asked)) {
             return Some(self.place());
         }
-        if !hook.equivalent {
+        if !equivalent {
             return None;
         }
         let catalogue = &self.catalogue;
         let equivalents = self.equivalents.get_or_insert_with(|| equivalents(catalogue, resource));
-        let found = hook.rules.iter().find_map(|rule| {
+        let found = rules.iter().find_map(|rule| {
             equivalents.iter().find(|r| {
                 let has = asked.subresource.is_empty() || r.subresource(asked.subresource).is_some();
                 let asked = Asked { group: &r.group, version: &r.version, resource: &r.plural, ..asked };
@@ -128,61 +156,123 @@ impl<'a> Matching<'a> {
         self.attributes.resource.group.is_empty() && self.attributes.resource.plural == "namespaces"
     }
 
-    /// Whether the webhook is called in the namespace of the request.
-    async fn in_namespace(&mut self, hook: &Hook, object: Option<&Value>) -> Outcome<bool> {
+    /// Whether the namespace of the request is meant.
+    async fn in_namespace(&mut self, criteria: &Criteria, object: Option<&Value>) -> Outcome<bool> {
         let namespace = self.namespace();
         if namespace.is_empty() && !self.is_namespace() {
             return Ok(true);
         }
-        let selector = hook.namespaces.as_ref().map_err(|why| Failure::from(Status::internal(why)))?;
+        let selector = criteria.namespaces.as_ref().map_err(|why| Failure::from(Status::internal(why)))?;
+        if selector.is_empty() {
+            return Ok(true);
+        }
         let written = self.is_namespace() && self.attributes.subresource.is_empty();
         if let Some(object) = object.filter(|_| written) {
             // The labels that it is to have.
             return Ok(selector.matches_object(object));
         }
         if self.namespace_labels.is_none() {
-            self.namespace_labels = Some(self.labels(namespace).await?);
+            self.namespace_labels = Some(self.stored_namespace().await?.0.labels());
         }
         let labels = self.namespace_labels.as_ref().and_then(Option::as_ref);
         Ok(selector.matches(labels))
     }
 
-    /// The labels of a namespace.
-    async fn labels(&self, namespace: &str) -> Outcome<Option<Map>> {
+    /// The namespace of the request as it is stored, with its revision; 404 if it is not there.
+    async fn stored_namespace(&mut self) -> Outcome<(Stored, Revision)> {
+        if let Some(held) = &self.stored_namespace {
+            return Ok(held.clone());
+        }
+        let namespace = self.namespace();
         let entry = self.server.store.get(&format!("{NAMESPACES}{namespace}"), None).await;
         let Some(entry) = entry.map_err(registry::read_failure)? else {
             return Err(Status::not_found(Qualified { group: "", name: "namespaces" }, namespace).into());
         };
-        Ok(registry::stored(&entry)?.labels())
+        let found = (registry::stored(&entry)?, entry.mod_revision);
+        self.stored_namespace = Some(found.clone());
+        Ok(found)
     }
 
-    /// Whether the conditions of a webhook hold for the request, whose objects are in the webhook's version.
-    pub fn conditions(&self, hook: &Hook, place: &Place, object: Option<&Value>, old: Option<&Value>) -> Outcome<bool> {
-        if hook.conditions.is_empty() {
-            return Ok(true);
+    /// The namespace of the request as `namespaceObject` shows it: null for what is in none, and for namespaces.
+    pub async fn namespace_object(&mut self) -> Outcome<Value> {
+        const SHOWN: [&str; 12] = [
+            "name",
+            "generateName",
+            "namespace",
+            "uid",
+            "resourceVersion",
+            "generation",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "labels",
+            "annotations",
+            "finalizers",
+        ];
+        if self.namespace().is_empty() || self.is_namespace() {
+            return Ok(Value::Null);
         }
+        let (stored, revision) = self.stored_namespace().await?;
+        let Value::Object(mut namespace) = stored.value(revision) else { return Ok(Value::Null) };
+        namespace.retain(|key, _| matches!(key, "metadata" | "spec" | "status"));
+        if let Some(Value::Object(metadata)) = namespace.get_mut("metadata") {
+            metadata.retain(|key, _| SHOWN.contains(&key));
+        }
+        Ok(Value::Object(namespace))
+    }
+
+    /// The request as webhooks and conditions see it, without its objects.
+    pub fn request(&self, place: &Place) -> Map {
+        let attributes = self.attributes;
+        let own = self.place();
+        let mut request = map! {
+            "kind" => Value::Object(kind(place)),
+            "resource" => self.resource(place),
+            "requestKind" => Value::Object(kind(&own)),
+            "requestResource" => self.resource(&own),
+            "operation" => attributes.operation,
+            "userInfo" => user_info(attributes.user),
+            "dryRun" => attributes.dry_run,
+        };
+        let texts = [
+            ("subResource", attributes.subresource),
+            ("requestSubResource", attributes.subresource),
+            ("name", attributes.name),
+            ("namespace", self.namespace()),
+        ];
+        for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+            request.insert(key, text);
+        }
+        request
+    }
+
+    /// The request as expressions see it. Dry runs are told of either way.
+    pub fn request_of_expressions(&self, place: &Place) -> Value {
+        let mut request = self.request(place);
+        request.insert("uid", "");
+        request.insert("object", Value::Null);
+        request.insert("oldObject", Value::Null);
+        request.insert("options", self.attributes.options.clone());
+        Value::Object(request)
+    }
+
+    /// The resource of a version, as requests name it.
+    pub fn resource(&self, place: &Place) -> Value {
+        Value::Object(map! {
+            "group" => place.group.as_str(),
+            "version" => place.version.as_str(),
+            "resource" => self.attributes.resource.plural.as_str(),
+        })
+    }
+
+    /// Whom expressions may ask about, and the check of the request's own resource.
+    pub fn authorizer(&self) -> (Who, Check) {
         let attributes = self.attributes;
         let resource = attributes.resource;
-        let mut request = super::review::request(self, place);
-        // Conditions see the request without its objects; dry runs are told of either way.
-        request.set_at(&["options"], attributes.options.clone());
         let who = Who::new(self.server.options.authorizer.clone(), Arc::new(attributes.user.clone()));
         let check = Check::new(who.clone(), &resource.group, &resource.plural);
-        let variables = Variables {
-            object: object.unwrap_or(&Value::Null),
-            old: old.unwrap_or(&Value::Null),
-            request: &request,
-            resource: check.with(attributes.subresource, self.namespace(), attributes.name),
-            who,
-        };
-        match judge(&hook.conditions, &variables, BUDGET) {
-            Judgement::Match => Ok(true),
-            Judgement::Other => Ok(false),
-            Judgement::Errors(_) if !hook.required => Ok(false),
-            Judgement::Errors(errors) => {
-                Err(Status::forbidden(resource.qualified(), attributes.name, &aggregate(&errors)).into())
-            }
-        }
+        let check = check.with(attributes.subresource, self.namespace(), attributes.name);
+        (who, check)
     }
 
     /// Reads an object that a patch made in a version: defaults come, and what built-in kinds do not know goes. The
@@ -287,4 +377,26 @@ fn equivalents(catalogue: &Catalogue, resource: &Resource) -> Vec<Arc<Resource>>
         found.sort_by_key(|r| order.get(r.version.as_str()).copied());
     }
     found
+}
+
+fn kind(place: &Place) -> Map {
+    let (group, version, kind) = &place.kind;
+    map! { "group" => group.as_str(), "version" => version.as_str(), "kind" => kind.as_str() }
+}
+
+fn user_info(user: &UserInfo) -> Value {
+    let mut info = Map::new();
+    for (key, text) in [("username", &user.name), ("uid", &user.uid)] {
+        if !text.is_empty() {
+            info.insert(key, text.as_str());
+        }
+    }
+    if !user.groups.is_empty() {
+        info.insert("groups", user.groups.clone());
+    }
+    if !user.extra.is_empty() {
+        let extra: Map = user.extra.iter().map(|(k, v)| (k.as_str(), Value::from(v.clone()))).collect();
+        info.insert("extra", Value::Object(extra));
+    }
+    Value::Object(info)
 }

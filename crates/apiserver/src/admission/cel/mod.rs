@@ -1,0 +1,24 @@
+//! CEL on admission requests: the variables `object`, `oldObject`, `request`, `authorizer` and what they are made of.
+//! Objects have no schema here, so that mistakes show when an expression runs.
+//!
+//! An [`Expression`] is compiled once. A [`Scope`] holds what its variables stand for in a request; a [`Run`] evaluates
+//! expressions over it, each within what one may cost and all within a budget, and evaluates the `variables` of policies
+//! when they are first asked for.
+
+mod conditions;
+mod data;
+mod expression;
+mod run;
+mod types;
+mod variables;
+
+pub(crate) use conditions::{Judgement, judge};
+pub(crate) use expression::{Expression, Names, compile, condition, environment};
+pub(crate) use run::{OUT_OF_BUDGET, Run, Scope};
+pub(crate) use variables::{VariableTypes, Variables};
+
+/// What the conditions of one webhook or policy may cost together.
+pub(crate) const CONDITIONS_BUDGET: u64 = 2_500_000;
+
+/// What the expressions of one policy may cost together for one request and parameter.
+pub(crate) const POLICY_BUDGET: u64 = 10_000_000;

@@ -1,0 +1,79 @@
+//! One admission step after the other.
+
+use super::{Admission, Attributes, Step};
+use crate::Server;
+use crate::catalogue::Resource;
+use object::Value;
+
+/// Several steps of admission, each of which sees what the one before made. The first that refuses a request ends it.
+#[derive(Default)]
+pub struct Chain(Vec<Box<dyn Admission>>);
+
+impl Chain {
+    /// A chain without steps, which lets everything pass.
+    pub fn new() -> Self {
+        Chain::default()
+    }
+
+    /// With a further step at the end.
+    pub fn with(mut self, step: impl Admission) -> Self {
+        self.0.push(Box::new(step));
+        self
+    }
+}
+
+impl Admission for Chain {
+    fn mutate<'a>(
+        &'a self,
+        server: &'a Server,
+        attributes: Attributes<'a>,
+        mut object: Option<&'a mut Value>,
+        warnings: &'a mut Vec<String>,
+    ) -> Step<'a, bool> {
+        Box::pin(async move {
+            let mut changed = false;
+            for step in self.0.iter().filter(|step| step.mutates(attributes.resource)) {
+                changed |= step.mutate(server, attributes, object.as_deref_mut(), warnings).await?;
+            }
+            Ok(changed)
+        })
+    }
+
+    fn validate<'a>(
+        &'a self,
+        server: &'a Server,
+        attributes: Attributes<'a>,
+        object: Option<&'a Value>,
+        warnings: &'a mut Vec<String>,
+    ) -> Step<'a, ()> {
+        Box::pin(async move {
+            for step in self.0.iter().filter(|step| step.concerns(attributes.resource)) {
+                step.validate(server, attributes, object, warnings).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {
+        Box::pin(async move {
+            for step in &self.0 {
+                step.configure(server).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn concerns(&self, resource: &Resource) -> bool {
+        self.0.iter().any(|step| step.concerns(resource))
+    }
+
+    fn mutates(&self, resource: &Resource) -> bool {
+        self.0.iter().any(|step| step.mutates(resource))
+    }
+}
+
+impl std::fmt::Debug for Chain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chain").field("steps", &self.0.len()).finish()
+    }
+}

@@ -1,0 +1,66 @@
+//! The policies that are bound, with their bindings.
+
+use super::binding::Binding;
+use super::definition::Definition;
+use crate::registry::{self, Stored};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use store::{ListOptions, Range, ReadError, Revision, Store};
+
+const POLICIES: &str = "/registry/validatingadmissionpolicies/";
+const BINDINGS: &str = "/registry/validatingadmissionpolicybindings/";
+
+/// The bound policies in order of their names, each with its bindings in order of theirs. (Upstream's order is that of
+/// Go's maps.)
+#[derive(Debug, Default)]
+pub(super) struct Configured {
+    /// Policies that have bindings.
+    pub bound: Vec<Bound>,
+}
+
+/// A policy and its bindings.
+#[derive(Debug)]
+pub(super) struct Bound {
+    revision: Revision,
+    /// The policy.
+    pub policy: Arc<Definition>,
+    /// Its bindings.
+    pub bindings: Vec<Binding>,
+}
+
+impl Configured {
+    /// Reads what is configured. Policies that did not change are taken from `held`, with what was compiled of them.
+    pub async fn read(store: &dyn Store, held: &Configured) -> Result<Self, ReadError> {
+        let mut bindings: BTreeMap<String, Vec<Binding>> = BTreeMap::new();
+        let page = store.list(&Range::prefix(BINDINGS), ListOptions::default()).await?;
+        for stored in page.entries.iter().filter_map(|entry| registry::stored(entry).ok()) {
+            let binding = Binding::read(&stored.value(0));
+            bindings.entry(binding.policy.clone()).or_default().push(binding);
+        }
+        if bindings.is_empty() {
+            return Ok(Configured::default());
+        }
+        let held: HashMap<&str, &Bound> = held.bound.iter().map(|b| (b.policy.name.as_str(), b)).collect();
+        let page = store.list(&Range::prefix(POLICIES), ListOptions::default()).await?;
+        let mut bound = Vec::new();
+        for entry in page.entries {
+            let revision = entry.mod_revision;
+            let name = entry.key.strip_prefix(POLICIES).unwrap_or_default();
+            let Some(bindings) = bindings.remove(name) else { continue };
+            let policy = match held.get(name).filter(|held| held.revision == revision) {
+                Some(held) => held.policy.clone(),
+                None => {
+                    let Some(stored) = Stored::read(entry.value.clone()) else { continue };
+                    Arc::new(Definition::read(&stored.value(0)))
+                }
+            };
+            bound.push(Bound { revision, policy, bindings });
+        }
+        Ok(Configured { bound })
+    }
+
+    /// Whether any policy might be about a resource, in any of its versions.
+    pub fn concern(&self, group: &str, resource: &str) -> bool {
+        self.bound.iter().any(|bound| bound.policy.criteria.concern(group, resource))
+    }
+}

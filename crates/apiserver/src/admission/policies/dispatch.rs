@@ -1,0 +1,220 @@
+//! Holding a request against the policies that are bound.
+
+use super::binding::{Action, Binding};
+use super::configured::{Bound, Configured};
+use super::definition::INVALID;
+use super::params;
+use super::verdict::{self, Verdict};
+use crate::Server;
+use crate::admission::Attributes;
+use crate::admission::authorizer::{Check, Who};
+use crate::admission::cel::Scope;
+use crate::admission::matching::{Matching, Place, Versions};
+use crate::answer::Outcome;
+use object::{Status, Value};
+
+/// The first thing that refuses the request.
+struct Denial {
+    message: String,
+    reason: &'static str,
+}
+
+/// What a request comes to.
+struct Findings<'w> {
+    denial: Option<Denial>,
+    warnings: &'w mut Vec<String>,
+}
+
+/// A request as expressions see it.
+struct Seen<'m> {
+    /// With the resource that the policy names.
+    request: Value,
+    /// With the resource of the request.
+    conditions: Value,
+    who: &'m Who,
+    check: &'m Check,
+}
+
+/// Refuses what a policy refuses. The warnings of policies are told in any case.
+pub(super) async fn dispatch(
+    server: &Server,
+    configured: &Configured,
+    attributes: Attributes<'_>,
+    object: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Outcome<()> {
+    let mut matching = Matching::new(server, attributes);
+    let mut versions = Versions::new(&matching, object);
+    let mut findings = Findings { denial: None, warnings };
+    for bound in &configured.bound {
+        one(server, bound, &mut matching, &mut versions, &mut findings).await?;
+    }
+    match findings.denial {
+        Some(denial) => Err(refusal(attributes, object, denial).into()),
+        None => Ok(()),
+    }
+}
+
+/// Holds the request against one policy.
+async fn one(
+    server: &Server,
+    bound: &Bound,
+    matching: &mut Matching<'_>,
+    versions: &mut Versions<'_>,
+    findings: &mut Findings<'_>,
+) -> Outcome<()> {
+    let policy = &*bound.policy;
+    let (object, old) = versions.sent();
+    let place = match matching.meant(&policy.criteria, object, old).await {
+        Ok(Some(place)) => place,
+        Ok(None) => return Ok(()),
+        Err(failure) => {
+            findings.misconfigured(bound, None, params::text(failure));
+            return Ok(());
+        }
+    };
+    let param_resource = match policy.param_kind.as_ref().map(|kind| kind.resource(&matching.catalogue)).transpose() {
+        Ok(resource) => resource,
+        Err(why) => {
+            findings.misconfigured(bound, None, why);
+            return Ok(());
+        }
+    };
+    for binding in &bound.bindings {
+        let meant = match &binding.criteria {
+            Some(criteria) => matching.meant(criteria, object, old).await.map(|place| place.is_some()),
+            None => Ok(true),
+        };
+        match meant {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(failure) => {
+                findings.misconfigured(bound, Some(binding), params::text(failure));
+                continue;
+            }
+        }
+        let params = match (&param_resource, &binding.params) {
+            (Some(resource), Some(reference)) => params::find(server, resource, reference, matching.namespace()).await,
+            // Parameters that are not asked for, or not given.
+            _ => Ok(vec![Value::Null]),
+        };
+        let params = match params {
+            Ok(params) if params.is_empty() => continue,
+            Ok(params) => params,
+            Err(why) => {
+                findings.misconfigured(bound, Some(binding), why);
+                continue;
+            }
+        };
+        if let Err(failure) = versions.prepare(matching, &place).await {
+            let why = format!("failed to convert object version: {}", params::text(failure));
+            findings.misconfigured(bound, Some(binding), why);
+            continue;
+        }
+        let namespace = match policy.expressions().namespace {
+            true => matching.namespace_object().await?,
+            false => Value::Null,
+        };
+        let (who, check) = matching.authorizer();
+        let seen = Seen::new(matching, &place, &who, &check);
+        let objects = versions.get(&place);
+        for param in &params {
+            let (scope, conditions) = seen.scopes(objects, &namespace, param);
+            findings.act(bound, binding, verdict::reach(policy, conditions, scope));
+        }
+    }
+    Ok(())
+}
+
+impl<'m> Seen<'m> {
+    fn new(matching: &Matching<'_>, place: &Place, who: &'m Who, check: &'m Check) -> Self {
+        let request = matching.request_of_expressions(place);
+        let mut conditions = request.clone();
+        conditions.set_at(&["resource"], matching.resource(&matching.place()));
+        Seen { request, conditions, who, check }
+    }
+
+    /// What validations look at, and what conditions look at.
+    fn scopes<'o>(
+        &'o self,
+        (object, old): (Option<&'o Value>, Option<&'o Value>),
+        namespace: &'o Value,
+        params: &'o Value,
+    ) -> (Scope<'o>, Scope<'o>) {
+        let scope = Scope {
+            object: object.unwrap_or(&Value::Null),
+            old: old.unwrap_or(&Value::Null),
+            request: &self.request,
+            namespace,
+            params,
+            authorizer: Some((self.who, self.check)),
+        };
+        (scope, Scope { request: &self.conditions, namespace: &Value::Null, ..scope })
+    }
+}
+
+impl Findings<'_> {
+    /// A policy or binding that cannot be applied.
+    fn misconfigured(&mut self, bound: &Bound, binding: Option<&Binding>, why: String) {
+        if !bound.policy.required {
+            return;
+        }
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        self.deny(bound, binding, &format!("failed to configure {what}: {why}"), INVALID);
+    }
+
+    /// Does what a binding asks for.
+    fn act(&mut self, bound: &Bound, binding: &Binding, verdict: Verdict) {
+        for objection in verdict.objections {
+            for action in &binding.actions {
+                let (policy, binding_name, message) = (&bound.policy.name, &binding.name, &objection.message);
+                match action {
+                    Action::Deny => self.deny(bound, Some(binding), message, objection.reason),
+                    Action::Warn => self.warnings.push(format!(
+                        "Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{binding_name}': {message}"
+                    )),
+                    Action::Audit => {
+                        let index = objection.index;
+                        tracing::info!(policy, binding = binding_name, index, message, "a validation failed");
+                    }
+                }
+            }
+        }
+        for (key, value) in verdict.annotations {
+            tracing::info!(policy = bound.policy.name, key, value, "a policy annotates a request");
+        }
+        for why in verdict.errors {
+            self.deny(bound, Some(binding), &why, INVALID);
+        }
+    }
+
+    fn deny(&mut self, bound: &Bound, binding: Option<&Binding>, message: &str, reason: &'static str) {
+        if self.denial.is_some() {
+            return;
+        }
+        let policy = &bound.policy.name;
+        let with = binding.map(|b| format!(" with binding '{}'", b.name)).unwrap_or_default();
+        let message = format!("ValidatingAdmissionPolicy '{policy}'{with} denied request: {message}");
+        self.denial = Some(Denial { message, reason });
+    }
+}
+
+/// The answer to a request that is refused.
+fn refusal(attributes: Attributes<'_>, object: Option<&Value>, denial: Denial) -> Status {
+    let own = |object: &Value| match object.name() {
+        "" => Some(object.meta_str("generateName").to_owned()).filter(|prefix| !prefix.is_empty()),
+        name => Some(name.to_owned()),
+    };
+    let name = match attributes.name {
+        "" => object.and_then(own).unwrap_or_else(|| "Unknown".to_owned()),
+        name => name.to_owned(),
+    };
+    let mut status = Status::forbidden(attributes.resource.qualified(), &name, &denial.message);
+    status.reason = denial.reason;
+    status.code = match denial.reason {
+        "Forbidden" => 403,
+        "RequestEntityTooLarge" => 413,
+        _ => 422,
+    };
+    status.with_cause("", "", denial.message)
+}
