@@ -26,6 +26,7 @@ pub mod approval;
 mod catalogue;
 mod check;
 mod columns;
+mod conditions;
 mod decode;
 pub mod definitions;
 pub mod ephemeral;

@@ -126,7 +126,7 @@ async fn store_named(
         if attempt == 1 {
             let checked = resource.strategy.validate(&object);
             write::judge(request, &object, &name, Vec::new(), checked)?;
-            allocation.complete(&*server.store, &resource, &mut object, None).await?;
+            allocation.complete(&*server.store, &resource, &mut object, None, options.dry_run).await?;
             let mut warnings = Vec::new();
             let asked = write::asked(request, Part::Main, options.dry_run, None);
             let judged = plugins::validate(asked, &object, &mut warnings).await;

@@ -22,6 +22,10 @@ const FIRST_ADDRESS: u32 = 0x0a00_0011;
 const OWN_ADDRESS: u32 = 0x0a00_0001;
 /// The node ports.
 const PORTS: RangeInclusive<u32> = 30000..=32767;
+/// What a dry run is told that it would get: upstream does not look for something free then.
+const DRY_ADDRESS: u32 = 0x0a00_0000;
+/// The first of the ports that a dry run is told of.
+const DRY_PORT: u32 = 32768;
 /// As with addresses.
 const FIRST_PORT: u32 = 30086;
 
@@ -32,14 +36,15 @@ static ALLOCATING: Mutex<()> = Mutex::const_new(());
 pub(crate) struct Allocation(Option<MutexGuard<'static, ()>>);
 
 impl Allocation {
-    /// Gives a valid service that is to be stored the addresses and ports that it needs; `old` is the stored one. Other
-    /// kinds stay as they are.
+    /// Gives a valid service that is to be stored the addresses and ports that it needs; `old` is the stored one. In a dry
+    /// run nothing is looked for. Other kinds stay as they are.
     pub async fn complete(
         &mut self,
         store: &dyn Store,
         resource: &Resource,
         service: &mut Value,
         old: Option<&Value>,
+        dry_run: bool,
     ) -> Outcome<()> {
         if resource.plural != "services" || !resource.group.is_empty() {
             return Ok(());
@@ -62,7 +67,7 @@ impl Allocation {
                 used.add(&stored.value(0));
             }
         }
-        allocate(service, &wanted, used)
+        allocate(service, &wanted, used, dry_run)
     }
 }
 
@@ -148,7 +153,12 @@ fn number(address: &str) -> Option<u32> {
     address.parse::<Ipv4Addr>().ok().map(u32::from)
 }
 
-fn allocate(service: &mut Value, wanted: &Wanted, mut used: Used) -> Outcome<()> {
+fn allocate(service: &mut Value, wanted: &Wanted, mut used: Used, dry_run: bool) -> Outcome<()> {
+    let mut dry_ports = DRY_PORT..;
+    let mut free_port = |used: &HashSet<u32>| match dry_run {
+        true => Ok(dry_ports.next()),
+        false => choose(&PORTS, FIRST_PORT, used),
+    };
     let root = Path::ROOT;
     let spec = root.child("spec");
     used.addresses.insert(OWN_ADDRESS);
@@ -169,7 +179,11 @@ fn allocate(service: &mut Value, wanted: &Wanted, mut used: Used) -> Outcome<()>
             }
         }
         Some(None) => {
-            let Some(free) = choose(&ADDRESSES, FIRST_ADDRESS, &used.addresses)? else {
+            let free = match dry_run {
+                true => Some(DRY_ADDRESS),
+                false => choose(&ADDRESSES, FIRST_ADDRESS, &used.addresses)?,
+            };
+            let Some(free) = free else {
                 return Err(Status::internal("failed to allocate a serviceIP: range is full").into());
             };
             let address = Ipv4Addr::from(free).to_string();
@@ -198,7 +212,7 @@ fn allocate(service: &mut Value, wanted: &Wanted, mut used: Used) -> Outcome<()>
         // What later ports ask for is not given away.
         let mut closed = used.ports.clone();
         closed.extend(all.iter().map(node_port).filter_map(|p| u32::try_from(p).ok()));
-        let Some(number) = taken.map(Some).map_or_else(|| choose(&PORTS, FIRST_PORT, &closed), Ok)? else {
+        let Some(number) = taken.map(Some).map_or_else(|| free_port(&closed), Ok)? else {
             return Err(Status::internal("failed to allocate a nodePort: range is full").into());
         };
         used.ports.insert(number);
@@ -213,7 +227,7 @@ fn allocate(service: &mut Value, wanted: &Wanted, mut used: Used) -> Outcome<()>
         let others = used.ports.iter().copied().chain(ports(service).filter_map(|p| u32::try_from(node_port(p)).ok()));
         let others: HashSet<u32> = others.collect();
         if asked == 0 {
-            let Some(free) = choose(&PORTS, FIRST_PORT, &others)? else {
+            let Some(free) = free_port(&others)? else {
                 return Err(Status::internal("failed to allocate a nodePort: range is full").into());
             };
             service.set_at(&["spec", "healthCheckNodePort"], Value::Int(i64::from(free)));
@@ -268,7 +282,7 @@ mod tests {
         let mut taken = Used::default();
         taken.add(&value(used));
         let wanted = Wanted::of(&service, None);
-        match allocate(&mut service, &wanted, taken) {
+        match allocate(&mut service, &wanted, taken, false) {
             Ok(()) => Ok(service),
             Err(Failure::Status(status)) => Err(status.message),
             Err(_) => Err(String::new()),
@@ -285,6 +299,15 @@ mod tests {
         assert_eq!(ports[0], ports[1]);
         assert_ne!(ports[0], ports[2]);
         assert!(ports.iter().all(|p| (30086..=32767).contains(p)));
+    }
+
+    #[test]
+    fn a_dry_run_is_told_of_something_without_a_search() {
+        let mut service = value(r#"{"spec":{"type":"NodePort","ports":[{"port":1},{"port":2}]}}"#);
+        let wanted = Wanted::of(&service, None);
+        allocate(&mut service, &wanted, Used::default(), true).map_err(drop).unwrap();
+        assert_eq!(service.str_at(&["spec", "clusterIP"]), Some("10.0.0.0"));
+        assert_eq!(ports(&service).map(node_port).collect::<Vec<_>>(), [32768, 32769]);
     }
 
     #[test]

@@ -414,7 +414,7 @@ async fn replace(
     let name = live.name().to_owned();
     judge(request, &object, &name, before, checked)?;
     let mut allocation = Allocation::default();
-    allocation.complete(&*server.store, &resource, &mut object, Some(live)).await?;
+    allocation.complete(&*server.store, &resource, &mut object, Some(live), change.options.dry_run).await?;
     let mut warnings = Vec::new();
     let judged =
         plugins::validate(asked(request, change.part, change.options.dry_run, Some(live)), &object, &mut warnings)

@@ -2,6 +2,7 @@
 
 use super::matching;
 use crate::check::{self, Errors};
+use crate::conditions;
 use crate::read::{Read, default_to, object_mut};
 use crate::resource::{Column, Context, Generation, Resource, Strategy, Subresource, Version};
 use crate::table;
@@ -22,6 +23,7 @@ pub(super) const POLICIES: Resource = Resource {
         prepare_create: |object: &mut Value, _: &Context<'_>| object.set_at(&["status"], Map::new().into()),
         validate,
         validate_update: |new, _| validate(new),
+        validate_status: |new, _| validate_status(new),
         ..Strategy::WITH_STATUS
     },
     ..Resource::new(
@@ -185,6 +187,22 @@ fn validate(object: &Value) -> Errors {
         }
         seen.push(key);
     }
+    out
+}
+
+fn validate_status(object: &Value) -> Errors {
+    let mut out = Errors::new();
+    let (status, path) = (object.sub("status"), Path::ROOT.child("status"));
+    let checking = path.child("typeChecking");
+    let warnings = checking.child("expressionWarnings");
+    for (i, warning) in status.sub("typeChecking").list("expressionWarnings").iter().enumerate() {
+        for key in ["warning", "fieldRef"] {
+            if warning.text(key).trim().is_empty() {
+                out.push(FieldError::required(&warnings.index(i).child(key), ""));
+            }
+        }
+    }
+    conditions::validate(status.list("conditions"), &path.child("conditions"), &mut out);
     out
 }
 
