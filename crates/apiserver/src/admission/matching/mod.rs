@@ -39,9 +39,12 @@ pub(crate) struct Place {
     pub group: String,
     /// The version of the resource.
     pub version: String,
-    /// The group, version and kind of the objects.
-    pub kind: (String, String, String),
+    /// The kind of the objects.
+    pub kind: Kind,
 }
+
+/// A group, a version and a kind.
+type Kind = (String, String, String);
 
 impl Place {
     fn of(resource: &Resource, subresource: &str) -> Self {

@@ -1,6 +1,6 @@
 //! The objects of a request in the versions in which webhooks and policies see them.
 
-use super::{Matching, Place};
+use super::{Kind, Matching, Place};
 use crate::answer::Outcome;
 use object::Value;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ pub(crate) struct Versions<'v> {
     object: Option<&'v Value>,
     old: Option<&'v Value>,
     /// By the kind of the objects.
-    converted: HashMap<(String, String, String), (Option<Value>, Option<Value>)>,
+    converted: HashMap<Kind, (Option<Value>, Option<Value>)>,
 }
 
 impl<'v> Versions<'v> {
