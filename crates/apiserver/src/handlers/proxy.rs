@@ -77,8 +77,8 @@ async fn service(request: &Request<'_>) -> Outcome<String> {
         return Err(Status::bad_request(format!("invalid service request {}", go::quote(id))).into());
     };
     let mut port = port.to_owned();
+    let service = find(request, "services", name).await?;
     if let Ok(number) = port.parse::<i64>() {
-        let service = find(request, "services", name).await?;
         let ports = service.at(&["spec", "ports"]).and_then(Value::as_array).unwrap_or_default();
         let declared = ports.iter().find(|p| p.get("port").and_then(Value::as_int) == Some(number));
         let Some(declared) = declared else {

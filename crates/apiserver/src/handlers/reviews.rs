@@ -73,10 +73,12 @@ pub(crate) async fn admitted(
     let given = write::options_object("CreateOptions", options);
     let mut warnings = Vec::new();
     let attributes = write::attributes(request, "CREATE", part, options, &given);
-    admission.mutate(&server, attributes, Some(&mut object), &mut warnings).await?;
-    admission.validate(&server, attributes, Some(&object), &mut warnings).await?;
+    let mut outcome = admission.mutate(&server, attributes, Some(&mut object), &mut warnings).await.map(drop);
+    if outcome.is_ok() {
+        outcome = admission.validate(&server, attributes, Some(&object), &mut warnings).await;
+    }
     warnings.into_iter().for_each(|w| request.warnings.add(w));
-    Ok(object)
+    outcome.map(|()| object)
 }
 
 /// A user as reviews show it.
