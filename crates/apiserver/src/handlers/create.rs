@@ -59,7 +59,6 @@ pub(crate) async fn store_new(
     write::check_place(request, &name).await?;
     let server = request.server.clone();
     plugins::mutate(write::asked(request, Part::Main, options.dry_run, None), &mut object).await?;
-    let admits = server.options.admission.concerns(&resource);
     let option_values = write::options_object("CreateOptions", options);
     if server.options.admission.mutates(&resource) {
         let mut sent = write::sent(request, &object);
@@ -134,7 +133,7 @@ async fn store_named(
             judged?;
         }
         if admits {
-            let sent = write::sent(request, &object);
+            let sent = write::as_sent(request, &object);
             let mut warnings = Vec::new();
             let attributes = write::attributes(request, "CREATE", Part::Main, options, option_values);
             let attributes = attributes.with_name(&name);

@@ -9,8 +9,8 @@ mod pki;
 
 use ::controllers::{Context, Settings, Simulated, start};
 use apiserver::admission::Chain;
-use apiserver::admission::policies::Policies;
 use apiserver::admission::plugins::Plugins;
+use apiserver::admission::policies::Policies;
 use apiserver::admission::webhooks::Webhooks;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};

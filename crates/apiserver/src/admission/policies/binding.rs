@@ -30,6 +30,17 @@ pub(super) enum Action {
     Audit,
 }
 
+impl Action {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Deny => "Deny",
+            Action::Warn => "Warn",
+            Action::Audit => "Audit",
+        }
+    }
+}
+
 /// Where parameters are.
 #[derive(Debug)]
 pub(super) struct ParamRef {

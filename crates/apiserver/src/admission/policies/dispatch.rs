@@ -4,14 +4,15 @@ use super::binding::{Action, Binding};
 use super::configured::{Bound, Configured};
 use super::definition::INVALID;
 use super::params;
-use super::verdict::{self, Verdict};
+use super::verdict::{self, Objection, Verdict};
 use crate::Server;
 use crate::admission::Attributes;
 use crate::admission::authorizer::{Check, Who};
 use crate::admission::cel::Scope;
 use crate::admission::matching::{Matching, Place, Versions};
 use crate::answer::Outcome;
-use object::{Status, Value};
+use crate::audit;
+use object::{Status, Value, json, map};
 
 /// The first thing that refuses the request.
 struct Denial {
@@ -23,6 +24,8 @@ struct Denial {
 struct Findings<'w> {
     denial: Option<Denial>,
     warnings: &'w mut Vec<String>,
+    /// What the present policy wants recorded: keys, each with its values.
+    annotations: Vec<(String, Vec<String>)>,
 }
 
 /// A request as expressions see it.
@@ -45,9 +48,12 @@ pub(super) async fn dispatch(
 ) -> Outcome<()> {
     let mut matching = Matching::new(server, attributes);
     let mut versions = Versions::new(&matching, object);
-    let mut findings = Findings { denial: None, warnings };
+    let mut findings = Findings { denial: None, warnings, annotations: Vec::new() };
     for bound in &configured.bound {
         one(server, bound, &mut matching, &mut versions, &mut findings).await?;
+        for (key, values) in findings.annotations.drain(..) {
+            audit::annotate(&format!("{}/{key}", bound.policy.name), || values.join(", "));
+        }
     }
     match findings.denial {
         Some(denial) => Err(refusal(attributes, object, denial).into()),
@@ -173,15 +179,16 @@ impl Findings<'_> {
                     Action::Warn => self.warnings.push(format!(
                         "Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{binding_name}': {message}"
                     )),
-                    Action::Audit => {
-                        let index = objection.index;
-                        tracing::info!(policy, binding = binding_name, index, message, "a validation failed");
-                    }
+                    Action::Audit => audit::annotate(FAILURE, || failure(bound, binding, &objection)),
                 }
             }
         }
         for (key, value) in verdict.annotations {
-            tracing::info!(policy = bound.policy.name, key, value, "a policy annotates a request");
+            match self.annotations.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, values)) if values.contains(&value) => {}
+                Some((_, values)) => values.push(value),
+                None => self.annotations.push((key, vec![value])),
+            }
         }
         for why in verdict.errors {
             self.deny(bound, Some(binding), &why, INVALID);
@@ -197,6 +204,22 @@ impl Findings<'_> {
         let message = format!("ValidatingAdmissionPolicy '{policy}'{with} denied request: {message}");
         self.denial = Some(Denial { message, reason });
     }
+}
+
+/// The key under which a failed validation is recorded.
+const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
+
+/// A failed validation as it is recorded.
+fn failure(bound: &Bound, binding: &Binding, objection: &Objection) -> String {
+    let actions: Vec<Value> = binding.actions.iter().map(|action| Value::from(action.name())).collect();
+    let failure = map! {
+        "message" => objection.message.as_str(),
+        "policy" => bound.policy.name.as_str(),
+        "binding" => binding.name.as_str(),
+        "expressionIndex" => objection.index as i64,
+        "validationActions" => actions,
+    };
+    json::to_string(&Value::Array(vec![Value::Object(failure)]))
 }
 
 /// The answer to a request that is refused.
