@@ -46,10 +46,12 @@ pub mod issues;
 pub mod library;
 pub mod operators;
 pub mod parse;
-pub mod quantity;
 mod runtime;
 pub mod source;
 pub mod types;
 pub mod unparse;
 mod validators;
 pub mod value;
+
+/// Amounts, which some functions read and give.
+pub use ::quantity;

@@ -4,7 +4,7 @@
 //! integer with a scale and which as a decimal of any size: [`Quantity::as_i64`] answers for the former only.
 //!
 //! ```
-//! use cel::quantity::Quantity;
+//! use quantity::Quantity;
 //!
 //! let memory = Quantity::parse("1.5Gi").unwrap();
 //! assert!(memory > Quantity::parse("1500M").unwrap());
@@ -72,9 +72,26 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-impl Quantity {
-    /// Reads a quantity.
-    pub fn parse(text: &str) -> Result<Self, ParseError> {
+/// A text taken apart: `± whole.fraction × base^exponent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts<'t> {
+    /// Whether there is a minus sign.
+    pub negative: bool,
+    /// The digits before the point, without zeros in front; may be empty, for zero.
+    pub whole: &'t str,
+    /// The digits behind the point.
+    pub fraction: &'t str,
+    /// 2 or 10.
+    pub base: u32,
+    /// The power of the base that the suffix stands for.
+    pub exponent: i64,
+    /// How the text is written.
+    pub format: Format,
+}
+
+impl<'t> Parts<'t> {
+    /// Takes a text apart. A suffix alone is zero, as upstream.
+    pub fn read(text: &'t str) -> Result<Self, ParseError> {
         if text.is_empty() {
             return Err(ParseError::Format);
         }
@@ -85,8 +102,8 @@ impl Quantity {
         };
         let stripped = unsigned.trim_start_matches('0');
         let digits_end = |s: &str| s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
-        let (numerator, rest) = stripped.split_at(digits_end(stripped));
-        let (denominator, suffix) = match rest.strip_prefix('.') {
+        let (whole, rest) = stripped.split_at(digits_end(stripped));
+        let (fraction, suffix) = match rest.strip_prefix('.') {
             Some(tail) => tail.split_at(digits_end(tail)),
             None => ("", rest),
         };
@@ -96,8 +113,16 @@ impl Quantity {
         if !exponent_part.bytes().all(|b| b.is_ascii_digit()) {
             return Err(ParseError::Format);
         }
-        let (base, exponent, mut format) = read_suffix(suffix).ok_or(ParseError::Suffix)?;
+        let (base, exponent, format) = read_suffix(suffix).ok_or(ParseError::Suffix)?;
+        Ok(Parts { negative, whole, fraction, base, exponent, format })
+    }
+}
 
+impl Quantity {
+    /// Reads a quantity.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        let Parts { negative, whole: numerator, fraction: denominator, base, exponent, mut format } =
+            Parts::read(text)?;
         let numerator = if numerator.is_empty() { "0" } else { numerator };
         let (n, d) = (numerator.len() as i64, denominator.len() as i64);
         let (room, scale, multiplier) = match format {
