@@ -86,21 +86,7 @@ impl Descriptions {
             }
         }
     }
-
-    /// Puts the texts that every kind has into the schema of a custom one: those of `apiVersion`, `kind`, `metadata`.
-    pub fn describe_custom(&self, schema: &mut Value) {
-        for field in ["apiVersion", "kind", "metadata"] {
-            if let (Some(text), Some(property)) =
-                (self.get(ANY_KIND, field), schema.get_mut("properties").and_then(|p| p.get_mut(field)))
-            {
-                property.set_at(&["description"], text.into());
-            }
-        }
-    }
 }
-
-/// A kind whose own fields have the texts that all kinds' have.
-const ANY_KIND: &str = "io.k8s.api.core.v1.ConfigMap";
 
 #[cfg(test)]
 mod tests {

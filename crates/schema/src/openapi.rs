@@ -134,21 +134,26 @@ impl Publisher {
             Value::Object(members) => members,
             _ => return Map::new(),
         };
-        let lossy = self.dialect == Dialect::V2
-            && (flag(schema, "nullable") || flag(schema, "x-kubernetes-preserve-unknown-fields"));
+        let v2 = self.dialect == Dialect::V2;
+        let keeps_unknown = flag(schema, "x-kubernetes-preserve-unknown-fields");
+        // Clients of 2.0 cannot cope with fields or items of what has no type, or may hold others.
+        let bare = v2 && (flag(schema, "nullable") || keeps_unknown);
+        let has_items = schema.get("items").is_some() && !bare;
+        let untyped = v2 && (flag(schema, "nullable") || schema.str_at(&["type"]) == Some("array") && !has_items);
         let mut out = Map::new();
         for (key, value) in members.iter() {
             let dropped = DROPPED.contains(&key)
-                || self.dialect == Dialect::V2 && (JUNCTORS.contains(&key) || key == "nullable")
-                || lossy && matches!(key, "type" | "items" | "properties");
+                || v2 && (JUNCTORS.contains(&key) || key == "nullable")
+                || bare && matches!(key, "items" | "properties")
+                || untyped && key == "type";
             if !dropped {
                 out.insert(key, self.keyword(key, value));
             }
         }
-        if self.dialect == Dialect::V2 {
+        if v2 {
             self.drop_nullable_required(schema, &mut out);
         }
-        if flag(schema, "x-kubernetes-embedded-resource") && !lossy {
+        if flag(schema, "x-kubernetes-embedded-resource") && !(v2 && keeps_unknown) {
             self.embedded(&mut out);
         }
         out
@@ -169,6 +174,9 @@ impl Publisher {
 
     /// 2.0 knows no null: a property that may be null must not be required.
     fn drop_nullable_required(&self, schema: &Value, out: &mut Map) {
+        if schema.get("additionalProperties").is_some_and(|values| flag(values, "nullable")) {
+            out.remove("required");
+        }
         let nullable = |name: &Value| {
             let name = name.as_str().unwrap_or_default();
             schema.at(&["properties", name]).is_some_and(|property| flag(property, "nullable"))
@@ -238,6 +246,21 @@ mod tests {
             json::to_string(spec),
             r#"{"properties":{"a":{},"b":{"type":"string"}},"required":["b"],"type":"object"}"#
         );
+        let publisher = Publisher { dialect: Dialect::V2 };
+        for (text, expected) in [
+            (
+                r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"c":{"type":"string"}}}"#,
+                r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#,
+            ),
+            (
+                r#"{"type":"array","x-kubernetes-preserve-unknown-fields":true,"items":{}}"#,
+                r#"{"x-kubernetes-preserve-unknown-fields":true}"#,
+            ),
+            (r#"{"type":"integer","default":3}"#, r#"{"default":3,"type":"integer"}"#),
+        ] {
+            let schema = json::parse(text.as_bytes()).unwrap();
+            assert_eq!(json::to_string(&Value::Object(publisher.schema(&schema))), expected);
+        }
         assert_eq!(
             published.list.str_at(&["properties", "items", "items", "$ref"]),
             Some("#/definitions/com.example.v1.Foo")

@@ -1,5 +1,6 @@
 //! The paths of a resource with what can be done there, as OpenAPI v3 has them.
 
+use super::custom;
 use crate::catalogue::{Resource, Subresource};
 use object::{Map, Value, map};
 
@@ -170,7 +171,10 @@ impl Paths<'_> {
 
     fn collection(&mut self) {
         let (kind, namespaced) = (self.resource.kind.clone(), self.namespaced());
-        let list = format!("{}List", self.schema);
+        let list = match self.resource.is_custom() {
+            true => custom::name(&self.resource.group, &self.resource.version, &self.resource.list_kind),
+            false => format!("{}List", self.schema),
+        };
         let mut operations = Vec::new();
         if self.can("list") {
             operations.push(self.list(format!("list{}{namespaced}{kind}", self.scope), &list));

@@ -32,8 +32,7 @@ pub(super) fn document(catalogue: &Catalogue, pages: impl Iterator<Item = &'stat
     for resource in catalogue.resources() {
         let name = v3::schema_name(resource);
         if let Some(definition) = &resource.definition {
-            for (name, mut schema) in custom::schemas(definition, resource, &name, Dialect::V2) {
-                texts.describe_custom(&mut schema);
+            for (name, schema) in custom::schemas(definition, resource, Dialect::V2) {
                 schemas.insert(name, schema);
             }
         }

@@ -19,8 +19,7 @@ pub(super) fn document(group: &Group, version: &Version) -> Value {
     for resource in &version.resources {
         let name = schema_name(resource);
         if let Some(definition) = &resource.definition {
-            for (name, mut schema) in custom::schemas(definition, resource, &name, Dialect::V3) {
-                texts.describe_custom(&mut schema);
+            for (name, schema) in custom::schemas(definition, resource, Dialect::V3) {
                 schemas.insert(name, schema);
             }
         }

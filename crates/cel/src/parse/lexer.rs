@@ -5,94 +5,71 @@
 
 use std::fmt;
 
-/// The kinds of words, numbered as in cel-go's generated lexer (the numbers order the expected words in error texts).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Kind {
-    /// The end of the text.
-    Eof = 0,
-    Equals = 1,
-    NotEquals,
-    In,
-    Less,
-    LessEquals,
-    GreaterEquals,
-    Greater,
-    And,
-    Or,
-    LBracket,
-    RBracket,
-    LBrace,
-    RBrace,
-    LParen,
-    RParen,
-    Dot,
-    Comma,
-    Minus,
-    Exclam,
-    Question,
-    Colon,
-    Plus,
-    Star,
-    Slash,
-    Percent,
-    True,
-    False,
-    Null,
-    /// Blanks or a comment; not seen by the grammar.
-    Hidden = 29,
-    Float = 31,
-    Int,
-    Uint,
-    String,
-    Bytes,
-    Ident,
-    EscapedIdent,
+/// Makes the kinds of words of their numbers and the names used in lists of expected words.
+macro_rules! kinds {
+    ($($kind:ident = $number:literal, $name:literal;)*) => {
+        /// The kinds of words, numbered as in cel-go's generated lexer (the numbers order the expected words in error
+        /// texts).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(crate) enum Kind {
+            $($kind = $number,)*
+        }
+
+        impl Kind {
+            /// All kinds in the order of their numbers.
+            pub const ALL: &[Kind] = &[$(Kind::$kind,)*];
+        }
+
+        impl fmt::Display for Kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Kind::$kind => $name,)*
+                })
+            }
+        }
+    };
 }
 
-impl fmt::Display for Kind {
-    /// The name used in lists of expected words.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Eof => "<EOF>",
-            Kind::Equals => "'=='",
-            Kind::NotEquals => "'!='",
-            Kind::In => "'in'",
-            Kind::Less => "'<'",
-            Kind::LessEquals => "'<='",
-            Kind::GreaterEquals => "'>='",
-            Kind::Greater => "'>'",
-            Kind::And => "'&&'",
-            Kind::Or => "'||'",
-            Kind::LBracket => "'['",
-            Kind::RBracket => "']'",
-            Kind::LBrace => "'{'",
-            Kind::RBrace => "'}'",
-            Kind::LParen => "'('",
-            Kind::RParen => "')'",
-            Kind::Dot => "'.'",
-            Kind::Comma => "','",
-            Kind::Minus => "'-'",
-            Kind::Exclam => "'!'",
-            Kind::Question => "'?'",
-            Kind::Colon => "':'",
-            Kind::Plus => "'+'",
-            Kind::Star => "'*'",
-            Kind::Slash => "'/'",
-            Kind::Percent => "'%'",
-            Kind::True => "'true'",
-            Kind::False => "'false'",
-            Kind::Null => "'null'",
-            Kind::Hidden => "WHITESPACE",
-            Kind::Float => "NUM_FLOAT",
-            Kind::Int => "NUM_INT",
-            Kind::Uint => "NUM_UINT",
-            Kind::String => "STRING",
-            Kind::Bytes => "BYTES",
-            Kind::Ident => "IDENTIFIER",
-            Kind::EscapedIdent => "ESC_IDENTIFIER",
-        })
-    }
+// `Hidden` is blanks or a comment, which the grammar does not see.
+kinds! {
+    Eof = 0, "<EOF>";
+    Equals = 1, "'=='";
+    NotEquals = 2, "'!='";
+    In = 3, "'in'";
+    Less = 4, "'<'";
+    LessEquals = 5, "'<='";
+    GreaterEquals = 6, "'>='";
+    Greater = 7, "'>'";
+    And = 8, "'&&'";
+    Or = 9, "'||'";
+    LBracket = 10, "'['";
+    RBracket = 11, "']'";
+    LBrace = 12, "'{'";
+    RBrace = 13, "'}'";
+    LParen = 14, "'('";
+    RParen = 15, "')'";
+    Dot = 16, "'.'";
+    Comma = 17, "','";
+    Minus = 18, "'-'";
+    Exclam = 19, "'!'";
+    Question = 20, "'?'";
+    Colon = 21, "':'";
+    Plus = 22, "'+'";
+    Star = 23, "'*'";
+    Slash = 24, "'/'";
+    Percent = 25, "'%'";
+    True = 26, "'true'";
+    False = 27, "'false'";
+    Null = 28, "'null'";
+    Hidden = 29, "WHITESPACE";
+    Float = 31, "NUM_FLOAT";
+    Int = 32, "NUM_INT";
+    Uint = 33, "NUM_UINT";
+    String = 34, "STRING";
+    Bytes = 35, "BYTES";
+    Ident = 36, "IDENTIFIER";
+    EscapedIdent = 37, "ESC_IDENTIFIER";
 }
 
 /// A word: its kind and the bytes it covers.

@@ -24,6 +24,8 @@ mod macros;
 mod names;
 mod recover;
 
+pub use names::is_reserved;
+
 use crate::ast::Ast;
 use crate::issues::Issues;
 use crate::source::Location;
@@ -68,10 +70,4 @@ pub fn parse(source: &str, options: &ParserOptions) -> Result<Ast, Issues> {
         Ok(ast) => Ok(ast),
         Err(fast::GiveUp) => Err(recover::explain(&text)),
     }
-}
-
-/// Whether the word is no identifier or may not name a variable.
-#[cfg(test)]
-pub(crate) fn is_word(word: &str) -> bool {
-    names::is_reserved(word)
 }

@@ -87,7 +87,7 @@ impl Names {
 }
 
 /// Whether the word may not name a variable or a function.
-pub(crate) fn is_reserved(word: &str) -> bool {
+pub fn is_reserved(word: &str) -> bool {
     matches!(
         word,
         "as" | "break"

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cel::env::TypeProvider;
 use cel::estimate::{SizeEstimate, SizeEstimator, Step};
+use cel::parse::is_reserved;
 use cel::types::Type;
 use serde_json::Value;
 
@@ -109,7 +110,7 @@ fn convert_object(schema: &Value, is_root: bool) -> DeclType {
         }
         if let Some(escaped) = escape(name) {
             let field = Rc::new(field);
-            if RESERVED.contains(&name.as_str()) {
+            if is_reserved(name) {
                 // They may be written plainly too.
                 fields.insert(name.clone(), field.clone());
             }
@@ -119,35 +120,11 @@ fn convert_object(schema: &Value, is_root: bool) -> DeclType {
     DeclType { kind: DeclKind::Object(fields), max_elements: 0, min_size }
 }
 
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
-
 fn escape(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    if RESERVED.contains(&name) {
+    if is_reserved(name) {
         return Some(format!("__{name}__"));
     }
     if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | '$'))

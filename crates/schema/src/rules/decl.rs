@@ -1,10 +1,11 @@
 //! The CEL types of a schema, with the sizes that estimates assume.
 
 use super::MAX_REQUEST;
-use super::names::{escape, is_reserved};
+use super::names::escape;
 use crate::structural::{Additional, Node, Type as SchemaType};
 use cel::env::TypeProvider;
 use cel::estimate::{SizeEstimate, SizeEstimator, Step};
+use cel::parse::is_reserved;
 use cel::types::Type;
 use object::Value;
 use std::collections::HashMap;

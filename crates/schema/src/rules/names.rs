@@ -1,35 +1,7 @@
 //! How property names are spelled in expressions.
 
+use cel::parse::is_reserved;
 use std::borrow::Cow;
-
-/// Words that the language keeps for itself.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
-
-pub(super) fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&name)
-}
 
 /// The name in expressions of the property `name`; `None` for a property that they cannot reach.
 pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {

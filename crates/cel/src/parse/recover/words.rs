@@ -8,49 +8,6 @@ use std::ops::{BitOr, BitOrAssign};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Words(u64);
 
-/// All kinds by their numbers.
-const KINDS: [Kind; 36] = {
-    use Kind::*;
-    [
-        Eof,
-        Equals,
-        NotEquals,
-        In,
-        Less,
-        LessEquals,
-        GreaterEquals,
-        Greater,
-        And,
-        Or,
-        LBracket,
-        RBracket,
-        LBrace,
-        RBrace,
-        LParen,
-        RParen,
-        Dot,
-        Comma,
-        Minus,
-        Exclam,
-        Question,
-        Colon,
-        Plus,
-        Star,
-        Slash,
-        Percent,
-        True,
-        False,
-        Null,
-        Float,
-        Int,
-        Uint,
-        String,
-        Bytes,
-        Ident,
-        EscapedIdent,
-    ]
-};
-
 impl Words {
     /// Nothing.
     pub const NONE: Words = Words(0);
@@ -82,7 +39,7 @@ impl Words {
 
     /// The kind with the smallest number.
     pub fn first(self) -> Kind {
-        KINDS.into_iter().find(|&kind| self.has(kind)).unwrap_or(Kind::Eof)
+        Kind::ALL.iter().copied().find(|&kind| self.has(kind)).unwrap_or(Kind::Eof)
     }
 }
 
@@ -102,7 +59,7 @@ impl BitOrAssign for Words {
 impl fmt::Display for Words {
     /// The kinds by number; in braces if there are several.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = KINDS.into_iter().filter(|&k| self.has(k)).map(|k| k.to_string()).collect();
+        let names: Vec<String> = Kind::ALL.iter().filter(|k| self.has(**k)).map(|k| k.to_string()).collect();
         match names.as_slice() {
             [name] => f.write_str(name),
             _ => write!(f, "{{{}}}", names.join(", ")),

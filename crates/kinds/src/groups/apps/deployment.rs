@@ -148,11 +148,7 @@ fn validate_status(new: &Value, old: &Value) -> Errors {
         &["updatedReplicas", "readyReplicas", "availableReplicas"],
         &mut out,
     );
-    if status.int("availableReplicas") > status.int("readyReplicas") {
-        let path = Path::ROOT.child("status");
-        let why = "cannot be greater than readyReplicas";
-        out.push(FieldError::invalid(&path.child("availableReplicas"), status.int("availableReplicas"), why));
-    }
+    workload::available_are_ready(status, &mut out);
     workload::collision_count(new, old, &mut out);
     out
 }

@@ -9,7 +9,9 @@ mod workload;
 
 use crate::resource::Resource;
 
-pub(crate) use workload::{Workload, mismatch, validate_template as validate_workload_template};
+pub(crate) use workload::{
+    Workload, available_are_ready, mismatch, replica_status, validate_template as validate_workload_template,
+};
 
 pub(crate) const RESOURCES: &[Resource] = &[
     controllerrevision::CONTROLLER_REVISIONS,

@@ -96,10 +96,6 @@ fn validate_status(new: &Value, _: &Value) -> Errors {
         &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
         &mut out,
     );
-    if status.int("availableReplicas") > status.int("readyReplicas") {
-        let path = Path::ROOT.child("status");
-        let why = "cannot be greater than readyReplicas";
-        out.push(FieldError::invalid(&path.child("availableReplicas"), status.int("availableReplicas"), why));
-    }
+    workload::available_are_ready(status, &mut out);
     out
 }

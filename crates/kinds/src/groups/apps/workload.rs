@@ -85,7 +85,7 @@ pub(crate) fn validate_template(template: &Value, kind: Workload, whole: bool, p
 }
 
 /// Counters that may not be negative, and may not exceed `status.replicas`.
-pub(super) fn replica_status(status: &Value, counters: &[&str], bounded: &[&str], out: &mut Errors) {
+pub(crate) fn replica_status(status: &Value, counters: &[&str], bounded: &[&str], out: &mut Errors) {
     let path = Path::ROOT.child("status");
     for key in counters {
         check::not_negative(status, key, &path, out);
@@ -94,6 +94,19 @@ pub(super) fn replica_status(status: &Value, counters: &[&str], bounded: &[&str]
         if status.int(key) > status.int("replicas") {
             out.push(FieldError::invalid(&path.child(key), status.int(key), "cannot be greater than status.replicas"));
         }
+    }
+}
+
+/// No more replicas can be available than are ready.
+pub(crate) fn available_are_ready(status: &Value, out: &mut Errors) {
+    let available = status.int("availableReplicas");
+    if available > status.int("readyReplicas") {
+        let path = Path::ROOT.child("status");
+        out.push(FieldError::invalid(
+            &path.child("availableReplicas"),
+            available,
+            "cannot be greater than readyReplicas",
+        ));
     }
 }
 

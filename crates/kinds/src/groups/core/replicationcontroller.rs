@@ -1,7 +1,7 @@
 //! ReplicationControllers.
 
 use crate::check::{self, Errors};
-use crate::groups::apps::{Workload, mismatch, validate_workload_template};
+use crate::groups::apps::{Workload, available_are_ready, mismatch, replica_status, validate_workload_template};
 use crate::pod;
 use crate::read::{Read, default_to, object_mut};
 use crate::resource::{Column, Propagation, Resource, SelectableField, Strategy, Subresource, Version};
@@ -103,20 +103,13 @@ fn validate(object: &Value) -> Errors {
 
 fn validate_status(new: &Value, _: &Value) -> Errors {
     let mut out = Errors::new();
-    let path = Path::ROOT.child("status");
     let status = new.sub("status");
-    for key in ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"] {
-        check::not_negative(status, key, &path, &mut out);
-    }
-    for key in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
-        if status.int(key) > status.int("replicas") {
-            let why = "cannot be greater than status.replicas";
-            out.push(FieldError::invalid(&path.child(key), status.int(key), why));
-        }
-    }
-    if status.int("availableReplicas") > status.int("readyReplicas") {
-        let why = "cannot be greater than readyReplicas";
-        out.push(FieldError::invalid(&path.child("availableReplicas"), status.int("availableReplicas"), why));
-    }
+    replica_status(
+        status,
+        &["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"],
+        &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+        &mut out,
+    );
+    available_are_ready(status, &mut out);
     out
 }
