@@ -8,7 +8,7 @@ use crate::resource::{Column, Resource, SelectableField, Strategy, Subresource, 
 use crate::table;
 use jiff::Timestamp;
 use object::Value;
-use object::field::{FieldError, Path};
+use object::field::Path;
 
 pub(super) const REPLICASETS: Resource = Resource {
     short_names: &["rs"],
