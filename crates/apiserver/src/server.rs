@@ -48,8 +48,6 @@ pub struct Options {
     pub audit: Option<Arc<audit::Log>>,
     /// What converts custom resources whose definitions ask for a webhook.
     pub converter: Arc<dyn Converter>,
-    /// Whether the content of deleted namespaces is removed. (Upstream another program does that.)
-    pub namespace_controller: bool,
     /// Whether cluster roles are made of those that their `aggregationRule` selects. (Upstream another program does that.)
     pub role_aggregation: bool,
     /// The address and port by which clients reach the server, for those that ask `/api` for it.
@@ -68,7 +66,6 @@ impl Default for Options {
             plugins: Plugins::default().switched(Plugin::ServiceAccount, false),
             audit: None,
             converter: Arc::new(NoConverter),
-            namespace_controller: true,
             role_aggregation: true,
             advertised: String::new(),
         }
@@ -91,10 +88,8 @@ pub struct Server {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: Options,
     pub(crate) definitions: tokio::sync::Mutex<definitions::Known>,
-    /// What is being emptied: definitions and namespaces.
+    /// The definitions whose instances are being removed.
     pub(crate) emptying: Mutex<HashSet<String>>,
-    /// The namespaces that are going away.
-    pub(crate) terminating: Mutex<HashSet<String>>,
     pub(crate) frames: Frames<FrameKey>,
     pub(crate) batches: Frames<BatchKey>,
     pub(crate) conversions: Conversions,
@@ -114,7 +109,6 @@ impl Server {
             options,
             definitions: tokio::sync::Mutex::default(),
             emptying: Mutex::default(),
-            terminating: Mutex::default(),
             frames: Frames::new(256),
             batches: Frames::new(16),
             conversions: Conversions::default(),
@@ -305,6 +299,11 @@ impl Server {
     /// Becomes true when the server ends.
     pub(crate) fn stop_signal(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
+    }
+
+    /// The tokens that are accepted, and what signs those of service accounts.
+    pub fn tokens(&self) -> &Arc<Tokens> {
+        &self.options.tokens
     }
 
     /// The store.

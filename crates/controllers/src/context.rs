@@ -65,6 +65,14 @@ impl Context {
         self.client.api(resource)
     }
 
+    /// The resource of a kind that the server serves now, and whether a definition makes it.
+    pub fn served(&self, api_version: &str, kind: &str) -> Option<(Resource, bool)> {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let catalogue = self.server.catalogue();
+        let found = catalogue.kind(group, version, kind)?;
+        Some((resource(found), found.is_custom()))
+    }
+
     /// The cache of all objects of a resource; everybody gets the same. It may not be filled yet.
     pub fn cache(&self, resource: &Resource) -> Arc<Cache> {
         self.cache_of(resource, Selection::default())
@@ -93,5 +101,16 @@ impl Context {
     /// What is known of the cluster.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+}
+
+/// A resource of the catalogue as requests name it.
+pub(crate) fn resource(served: &apiserver::catalogue::Resource) -> Resource {
+    Resource {
+        group: served.group.clone().into(),
+        version: served.version.clone().into(),
+        plural: served.plural.clone().into(),
+        kind: served.kind.clone().into(),
+        namespaced: served.namespaced,
     }
 }

@@ -45,7 +45,13 @@ const fn inside(name: &'static str) -> Entry {
 /// All controllers.
 pub const REGISTRY: &[Entry] = &[
     inside("clusterrole-aggregation-controller"),
-    inside("namespace-controller"),
+    Entry { name: crate::garbage::NAME, area: Area::Base, start: Some(crate::garbage::start) },
+    keyed::<crate::namespaces::Namespaces>(Area::Base),
+    keyed::<crate::quota::ResourceQuotas>(Area::Base),
+    keyed::<crate::root_ca::RootCa>(Area::Base),
+    keyed::<crate::service_accounts::ServiceAccounts>(Area::Base),
+    keyed::<crate::tokens::Tokens>(Area::Base),
+    keyed::<crate::ttl::TtlAfterFinished>(Area::Base),
     keyed::<crate::cronjob::CronJobs>(Area::Workloads),
     keyed::<crate::disruption::Disruption>(Area::Workloads),
     keyed::<crate::job::Jobs>(Area::Workloads),
@@ -65,5 +71,4 @@ pub const REGISTRY: &[Entry] = &[
     keyed::<crate::workloads::replicaset::ReplicaSets>(Area::Workloads),
     keyed::<crate::workloads::replicaset::ReplicationControllers>(Area::Workloads),
     keyed::<crate::workloads::statefulset::StatefulSets>(Area::Workloads),
-    keyed::<crate::service_accounts::ServiceAccounts>(Area::Base),
 ];

@@ -3,7 +3,11 @@
 use crate::context::Context;
 use crate::controller::{Controller, Wiring};
 use crate::registry::REGISTRY;
+use client::{Queue, Result};
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// Controllers that run; dropping it ends them.
@@ -38,23 +42,27 @@ pub(crate) fn run<C: Controller>(context: &Context) -> Running {
         }
         let mut workers = JoinSet::new();
         for _ in 0..C::WORKERS {
-            workers.spawn(work(controller.clone(), wiring.queue.clone()));
+            let controller = controller.clone();
+            workers.spawn(work(C::NAME, wiring.queue.clone(), move |key: String| {
+                let controller = controller.clone();
+                async move { controller.sync(&key).await }
+            }));
         }
         while workers.join_next().await.is_some() {}
     });
     running
 }
 
-async fn work<C: Controller>(controller: Arc<C>, queue: client::Queue) {
+/// Works on the keys of a queue, one after the other, for as long as the queue is open. A panic costs the work on one
+/// key only; like any failure it is tried again, ever later.
+pub(crate) async fn work<K, F>(name: &'static str, queue: Queue<K>, sync: impl Fn(K) -> F)
+where
+    K: Clone + Eq + Hash + Debug,
+    F: Future<Output = Result<Option<Duration>>> + Send + 'static,
+{
     while let Some(key) = queue.next().await {
-        // A panic costs the work on one key only; it is tried again like any failure.
-        let task = tokio::spawn({
-            let (controller, key) = (controller.clone(), key.clone());
-            async move { controller.sync(&key).await }
-        });
-        let mut task = AbortOnDrop(task);
-        let outcome = (&mut task.0).await;
-        match outcome {
+        let mut task = AbortOnDrop(tokio::spawn(sync(key.clone())));
+        match (&mut task.0).await {
             Ok(Ok(again)) => {
                 queue.forget(&key);
                 if let Some(wait) = again {
@@ -62,11 +70,11 @@ async fn work<C: Controller>(controller: Arc<C>, queue: client::Queue) {
                 }
             }
             Ok(Err(error)) => {
-                tracing::debug!(controller = C::NAME, key, %error, "the work failed");
+                tracing::debug!(controller = name, ?key, %error, "the work failed");
                 queue.retry(key.clone());
             }
             Err(error) => {
-                tracing::error!(controller = C::NAME, key, %error, "the work broke off");
+                tracing::error!(controller = name, ?key, %error, "the work broke off");
                 queue.retry(key.clone());
             }
         }

@@ -421,6 +421,7 @@ impl Resource {
         let empty = Map::new();
         let meta = object.metadata().unwrap_or(&empty);
         let mut errors = metadata::validate(meta, self.namespaced, self.strategy.name, &Path::ROOT.child("metadata"));
+        errors.extend(self.validate_finalizers(object));
         errors.extend((self.strategy.validate)(object));
         errors
     }
@@ -428,8 +429,25 @@ impl Resource {
     /// Checks an updated object against the old one, metadata first.
     pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = self.validate_update_metadata(object, old);
+        errors.extend(self.validate_finalizers(object));
         errors.extend((self.strategy.validate_update)(object, old));
         errors
+    }
+
+    /// Finalizers without a domain are those that Kubernetes itself knows. The groups that live outside upstream's main
+    /// program do not ask.
+    fn validate_finalizers(&self, object: &Value) -> Vec<FieldError> {
+        const LENIENT: [&str; 3] = ["admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"];
+        const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+        let finalizers = object.meta_list("finalizers");
+        if finalizers.is_empty() || LENIENT.contains(&self.group) {
+            return Vec::new();
+        }
+        let metadata = Path::ROOT.child("metadata");
+        let path = metadata.child("finalizers");
+        let why = "name is neither a standard finalizer name nor is it fully qualified";
+        let unknown = finalizers.iter().enumerate().filter(|(_, f)| !f.contains('/') && !STANDARD.contains(f));
+        unknown.map(|(i, finalizer)| FieldError::invalid(&path.index(i), *finalizer, why)).collect()
     }
 
     /// Checks an update through `/status`, metadata first.

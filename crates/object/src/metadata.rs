@@ -209,10 +209,11 @@ fn validate_owner_references(owners: &[Value], path: &Path<'_>) -> Vec<FieldErro
             out.push(FieldError::invalid(path, Shown::raw(owner_syntax(owner)), why));
         }
         if owner.get("controller").and_then(Value::as_bool) == Some(true) {
-            controllers.push(text(owner, "name"));
+            controllers.push(format!("{kind}/{}", text(owner, "name")));
         }
     }
-    if let [first, second, ..] = &controllers[..] {
+    for second in controllers.iter().skip(1) {
+        let first = &controllers[0];
         let why = format!(
             "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}"
         );

@@ -104,7 +104,7 @@ impl Tokens {
         }
         let mut refusals = vec![INVALID.to_owned()];
         if let Some(accounts) = &self.accounts {
-            match accounts.authenticate(token, wanted).await {
+            match accounts.authenticate(token, wanted, &self.audiences).await {
                 Some(Ok((user, audiences))) => return Ok(Found { user, audiences }),
                 Some(Err(why)) => refusals.push(why),
                 None => {}

@@ -16,6 +16,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use store::Store;
 
+/// Who tokens of Secrets are from.
+const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 /// How much clocks may differ, in seconds (upstream's).
 const LEEWAY: i64 = 60;
 /// How many tokens are remembered whose signature was found good.
@@ -112,24 +114,46 @@ impl ServiceAccounts {
             "nbf" => now,
             "sub" => format!("system:serviceaccount:{}:{}", claims.namespace, claims.account.name),
         });
+        self.seal(&body)
+    }
+
+    /// Signs the token of a Secret that holds the token of an account; it is good as long as both are there.
+    pub fn sign_legacy(&self, namespace: &str, account: &Bound, secret: &str) -> Result<String, KeyError> {
+        self.seal(&Value::Object(map! {
+            "iss" => LEGACY_ISSUER,
+            "kubernetes.io/serviceaccount/namespace" => namespace,
+            "kubernetes.io/serviceaccount/secret.name" => secret,
+            "kubernetes.io/serviceaccount/service-account.name" => account.name.as_str(),
+            "kubernetes.io/serviceaccount/service-account.uid" => account.uid.as_str(),
+            "sub" => format!("system:serviceaccount:{namespace}:{}", account.name),
+        }))
+    }
+
+    /// A signed token with these claims.
+    fn seal(&self, body: &Value) -> Result<String, KeyError> {
         let head = Value::Object(map! { "alg" => "ES256", "kid" => self.key_id.as_str() });
         let encode = |value: &Value| BASE64.encode(json::to_string(value));
-        let text = format!("{}.{}", encode(&head), encode(&body));
+        let text = format!("{}.{}", encode(&head), encode(body));
         let signature = self.key.sign(&self.random, text.as_bytes()).map_err(|e| KeyError(e.to_string()))?;
         Ok(format!("{text}.{}", BASE64.encode(signature)))
     }
 
     /// The user of a token and the audiences that it is for; nothing if the token is not of this issuer, an error if it
-    /// is and is not good (any more). `wanted` are the audiences that somebody asks about.
+    /// is and is not good (any more). `wanted` are the audiences that somebody asks about, `own` those of the server, for
+    /// which a token is that names none.
     pub async fn authenticate(
         &self,
         token: &str,
         wanted: &[String],
+        own: &[String],
     ) -> Option<Result<(UserInfo, Vec<String>), String>> {
         let claims = match self.read(token)? {
             Ok(claims) => claims,
             Err(error) => return Some(Err(error)),
         };
+        if claims.str_at(&["iss"]) == Some(LEGACY_ISSUER) {
+            return Some(self.judge_legacy(&claims, token, wanted, own).await);
+        }
         Some(self.judge(&claims, wanted).await)
     }
 
@@ -144,7 +168,7 @@ impl ServiceAccounts {
         let (head, body) = text.split_once('.')?;
         let decode = |part: &str| json::parse(&BASE64.decode(part).ok()?).ok();
         let claims = decode(body)?;
-        if claims.str_at(&["iss"]) != Some(self.issuer.as_str()) {
+        if claims.str_at(&["iss"]).is_none_or(|iss| iss != self.issuer && iss != LEGACY_ISSUER) {
             return None;
         }
         let bad = || Some(Err("failed to verify signature".to_owned()));
@@ -172,13 +196,7 @@ impl ServiceAccounts {
             Some(Value::String(one)) => vec![one.as_str()],
             _ => Vec::new(),
         };
-        let shared: Vec<String> =
-            own.iter().filter(|a| wanted.iter().any(|w| w == *a)).map(|a| (*a).to_owned()).collect();
-        if shared.is_empty() {
-            let list = |items: Vec<&str>| items.into_iter().map(object::go::quote).collect::<Vec<_>>().join(" ");
-            let wanted = list(wanted.iter().map(String::as_str).collect());
-            return Err(format!("token audiences [{}] is invalid for the target audiences [{wanted}]", list(own)));
-        }
+        let shared = shared_audiences(&own, wanted)?;
         let now = (self.clock)().as_second();
         let time = |key: &str| claims.get(key).and_then(Value::as_int);
         if time("exp").is_none_or(|end| now - LEEWAY > end) {
@@ -245,6 +263,45 @@ impl ServiceAccounts {
         Ok((user, shared))
     }
 
+    /// Whether the token of a Secret holds: the Secret has it, and the account is there.
+    async fn judge_legacy(
+        &self,
+        claims: &Value,
+        token: &str,
+        wanted: &[String],
+        own: &[String],
+    ) -> Result<(UserInfo, Vec<String>), String> {
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let shared = shared_audiences(&own, wanted)?;
+        let claim = |key: &str| {
+            let text = claims.str_at(&[&format!("kubernetes.io/serviceaccount/{key}")]).unwrap_or_default();
+            if text.is_empty() { Err(format!("{key} claim is missing")) } else { Ok(text) }
+        };
+        let (namespace, secret) = (claim("namespace")?, claim("secret.name")?);
+        let (name, uid) = (claim("service-account.name")?, claim("service-account.uid")?);
+        let key = format!("/registry/secrets/{namespace}/{secret}");
+        let entry = self.store.get(&key, None).await.ok().flatten();
+        let held = entry.and_then(|e| Stored::read(e.value)).map(|stored| stored.value(0));
+        let held = held.filter(|secret| secret.meta_str("deletionTimestamp").is_empty());
+        let held = held.ok_or("service account token has been invalidated")?;
+        let text = held.str_at(&["data", "token"]).unwrap_or_default();
+        if base64::engine::general_purpose::STANDARD.decode(text).is_ok_and(|held| held != token.as_bytes()) {
+            return Err("service account token does not match server's copy".to_owned());
+        }
+        match self.find("serviceaccounts", namespace, name).await {
+            None => return Err(format!("serviceaccounts {} not found", object::go::quote(name))),
+            Some(own) if own != uid => return Err(format!("service account UID ({own}) does not match claim ({uid})")),
+            Some(_) => {}
+        }
+        let user = UserInfo {
+            name: format!("system:serviceaccount:{namespace}:{name}"),
+            uid: uid.to_owned(),
+            groups: service_account_groups(namespace),
+            ..UserInfo::default()
+        };
+        Ok((user, shared))
+    }
+
     /// The uid of an object that is there and has not been going away for longer than clocks may differ.
     async fn find(&self, plural: &str, namespace: &str, name: &str) -> Option<String> {
         let place = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
@@ -281,6 +338,17 @@ impl ServiceAccounts {
         out.insert("id_token_signing_alg_values_supported", one("ES256"));
         Value::Object(out)
     }
+}
+
+/// The audiences of a token that somebody asks about; an error if there are none.
+fn shared_audiences(own: &[&str], wanted: &[String]) -> Result<Vec<String>, String> {
+    let shared: Vec<String> = own.iter().filter(|a| wanted.iter().any(|w| w == *a)).map(|a| (*a).to_owned()).collect();
+    if shared.is_empty() {
+        let list = |items: &[&str]| items.iter().map(|a| object::go::quote(a)).collect::<Vec<_>>().join(" ");
+        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        return Err(format!("token audiences [{}] is invalid for the target audiences [{}]", list(own), list(&wanted)));
+    }
+    Ok(shared)
 }
 
 impl std::fmt::Debug for ServiceAccounts {
@@ -337,7 +405,7 @@ mod tests {
     }
 
     async fn ask(fixture: &Fixture, token: &str) -> Option<Result<(UserInfo, Vec<String>), String>> {
-        fixture.accounts.authenticate(token, &["b".to_owned(), "c".to_owned()]).await
+        fixture.accounts.authenticate(token, &["b".to_owned(), "c".to_owned()], &["b".to_owned()]).await
     }
 
     #[tokio::test]
@@ -402,10 +470,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn tokens_of_secrets_live_in_their_secret() {
+        let f = fixture().await;
+        let account = Bound { name: "s".to_owned(), uid: "u1".to_owned() };
+        let token = f.accounts.sign_legacy("n", &account, "key").unwrap();
+        assert_eq!(ask(&f, &token).await, Some(Err("service account token has been invalidated".to_owned())));
+        let secret = map! { "data" => map! { "token" => base64::engine::general_purpose::STANDARD.encode(&token) } };
+        let value = Stored::new(&Value::Object(secret), 1).raw().clone();
+        f.store.write(Write::put("/registry/secrets/n/key", Expect::Any, value)).await.unwrap();
+        let (user, audiences) = ask(&f, &token).await.unwrap().unwrap();
+        assert_eq!((user.name.as_str(), audiences[0].as_str()), ("system:serviceaccount:n:s", "b"));
+        put(&f.store, "serviceaccounts/n/s", "u9").await;
+        let why = "service account UID (u9) does not match claim (u1)";
+        assert_eq!(ask(&f, &token).await, Some(Err(why.to_owned())));
+    }
+
+    #[tokio::test]
     async fn other_audiences_are_refused() {
         let f = fixture().await;
         let token = f.accounts.sign(&claims()).unwrap();
         let why = "token audiences [\"a\" \"b\"] is invalid for the target audiences [\"x\"]";
-        assert_eq!(f.accounts.authenticate(&token, &["x".to_owned()]).await, Some(Err(why.to_owned())));
+        assert_eq!(f.accounts.authenticate(&token, &["x".to_owned()], &[]).await, Some(Err(why.to_owned())));
     }
 }

@@ -34,11 +34,6 @@ impl Server {
         if resource.definition.as_ref().is_some_and(|d| d.converts) {
             self.convert_ahead(resource, key);
         }
-        if namespaces::is_namespaces(resource) {
-            namespaces::changed(self, key).await;
-        } else if resource.namespaced {
-            namespaces::object_changed(self, resource, key);
-        }
     }
 
     /// Changes a stored object, as often as it takes; `change` gives nothing to leave it as it is. Gives the object as

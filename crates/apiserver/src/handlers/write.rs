@@ -80,7 +80,7 @@ pub(crate) fn match_name(request: &Request<'_>, object: &Value) -> Outcome<()> {
     }
 }
 
-/// Drops owner references that repeat another's uid, with a warning.
+/// Drops owner references that repeat another's uid, with a warning. A list without any is no list.
 pub(crate) fn drop_repeated_owners(request: &mut Request<'_>, object: &mut Value) {
     let Some(Value::Array(owners)) = object.get_mut("metadata").and_then(|m| m.get_mut("ownerReferences")) else {
         return;
@@ -97,7 +97,11 @@ pub(crate) fn drop_repeated_owners(request: &mut Request<'_>, object: &mut Value
             kept.push(owner);
         }
     }
+    let empty = kept.is_empty();
     *owners = kept;
+    if empty {
+        object.metadata_mut().remove("ownerReferences");
+    }
     if !repeated.is_empty() {
         let uids = repeated.join(", ");
         request.warnings.add(format!(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"));

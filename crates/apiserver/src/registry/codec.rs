@@ -224,6 +224,11 @@ impl Stored {
         parse_map(self.span(self.metadata))
     }
 
+    /// Some members of the metadata, without reading the others.
+    pub fn metadata_of(&self, wanted: &[&str]) -> Map {
+        super::scan::members(self.span(self.metadata), wanted)
+    }
+
     /// The labels; nothing where there are none.
     pub fn labels(&self) -> Option<Map> {
         let span = self.span(self.labels);

@@ -4,6 +4,7 @@ pub mod codec;
 mod continuation;
 mod conversions;
 mod frames;
+mod scan;
 mod selection;
 
 pub use codec::Stored;

@@ -218,7 +218,6 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         converter: Arc::new(WebhookConverter::new(webhooks)),
         audit: args.audit.open()?,
         advertised: address.to_string(),
-        namespace_controller: controllers.has("namespace-controller"),
         role_aggregation: controllers.has("clusterrole-aggregation-controller"),
         ..apiserver::Options::default()
     };

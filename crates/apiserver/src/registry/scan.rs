@@ -1,0 +1,76 @@
+//! Reads some members of an object's JSON and skips the others.
+
+use object::{Map, json};
+
+/// The members of these names, of the text of an object as this program writes it: without spaces.
+pub(super) fn members(text: &[u8], wanted: &[&str]) -> Map {
+    let mut out = Vec::new();
+    let mut at = 1;
+    while text.get(at) == Some(&b'"') {
+        let name_end = skip(text, at);
+        let value_start = name_end + 1;
+        let value_end = skip(text, value_start);
+        let name = text.get(at + 1..name_end.saturating_sub(1)).unwrap_or_default();
+        if let Some(name) = wanted.iter().find(|w| w.as_bytes() == name)
+            && let Some(Ok(value)) = text.get(value_start..value_end).map(json::parse)
+        {
+            out.push((*name, value));
+        }
+        at = value_end + 1;
+    }
+    out.into_iter().collect()
+}
+
+/// The end of the value that starts here.
+fn skip(text: &[u8], start: usize) -> usize {
+    let mut at = start;
+    let mut depth = 0usize;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => at = string_end(text, at),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 0 => return at,
+            b'}' | b']' => depth -= 1,
+            b',' | b':' if depth == 0 => return at,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 && matches!(byte, b'"' | b'}' | b']') {
+            return at;
+        }
+    }
+    at
+}
+
+/// Where the closing quote of the string is that starts here.
+fn string_end(text: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    loop {
+        match text.get(at) {
+            Some(b'\\') => at += 2,
+            Some(b'"') | None => return at,
+            Some(_) => at += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::Value;
+
+    #[test]
+    fn only_what_is_wanted_is_read() {
+        let text = br#"{"a":{"x":["}\"",{}]},"finalizers":["a\"b"],"generation":12,"n":null,"uid":"u"}"#;
+        let found = members(text, &["uid", "finalizers", "generation", "absent"]);
+        let expected = r#"{"finalizers":["a\"b"],"generation":12,"uid":"u"}"#;
+        assert_eq!(json::to_string(&Value::Object(found)), expected);
+    }
+
+    #[test]
+    fn other_texts_give_nothing_and_end() {
+        for text in [&b""[..], b"{}", b"{", b"{\"", b"{\"a", b"{\"a\":", b"{\"a\":{", b"[1]", b"5"] {
+            assert!(members(text, &["a"]).is_empty());
+        }
+    }
+}
