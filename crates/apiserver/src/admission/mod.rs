@@ -121,6 +121,19 @@ pub(crate) async fn check_namespace(server: &Server, resource: &Resource, namesp
     Err(status.with_cause("NamespaceTerminating", "metadata.namespace", cause).into())
 }
 
+/// Nothing is changed in a namespace that is not there. (Objects outlive a namespace that was finalized by force.)
+pub(crate) async fn check_presence(server: &Server, resource: &Resource, namespace: &str) -> Outcome<()> {
+    if !resource.namespaced {
+        return Ok(());
+    }
+    let key = format!("{NAMESPACES}{namespace}");
+    if server.store.get(&key, None).await.map_err(registry::read_failure)?.is_none() {
+        let namespaces = object::status::Qualified { group: "", name: "namespaces" };
+        return Err(Status::not_found(namespaces, namespace).into());
+    }
+    Ok(())
+}
+
 /// What the keys of namespaces start with.
 pub(crate) const NAMESPACES: &str = "/registry/namespaces/";
 

@@ -288,6 +288,7 @@ fn own(request: &Request<'_>, change: &Change<'_>, live: &Value, object: &mut Va
 
 async fn admit(request: &mut Request<'_>, change: &Change<'_>, live: &Value, object: &mut Value) -> Outcome<()> {
     let server = request.server.clone();
+    admission::check_presence(&server, &request.resource, &request.info.namespace).await?;
     plugins::mutate(asked(request, change.part, change.options.dry_run, Some(live)), object).await?;
     let admission = &server.options.admission;
     if !admission.mutates(&request.resource) {

@@ -434,3 +434,7 @@ fn report(uid: &Uid, node: &Node, owner: &Uid) -> Option<(Coordinates, Coordinat
     let reference = node.owners().iter().find(|r| r.uid == *owner)?;
     Some((node.identity.coordinates(uid), reference.coordinates(node.identity.namespace())))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests;
