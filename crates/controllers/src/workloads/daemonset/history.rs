@@ -2,7 +2,6 @@
 
 use super::super::{claim::Claimer, hash, meta, owned, revisions};
 use super::DaemonSets;
-use super::rollout::ByNode;
 use client::resources::{CONTROLLER_REVISIONS, DAEMON_SETS, PODS};
 use client::{DeleteParams, Error, Result};
 use kinds::read::Read;
@@ -109,8 +108,8 @@ impl DaemonSets {
     }
 
     /// Deletes old revisions beyond the limit that no pod has.
-    pub(super) async fn clean_up(&self, set: &Value, old: &[Arc<Value>], by_node: &ByNode) -> Result<()> {
-        for revision in outdated(set, old, by_node) {
+    pub(super) async fn clean_up(&self, set: &Value, old: &[Arc<Value>], pods: &[Arc<Value>]) -> Result<()> {
+        for revision in outdated(set, old, pods) {
             self.delete_revision(&revision).await?;
         }
         Ok(())
@@ -125,11 +124,11 @@ impl DaemonSets {
     }
 }
 
-fn outdated(set: &Value, old: &[Arc<Value>], by_node: &ByNode) -> Vec<Arc<Value>> {
+fn outdated(set: &Value, old: &[Arc<Value>], pods: &[Arc<Value>]) -> Vec<Arc<Value>> {
     let limit = usize::try_from(meta::spec(set).opt_int("revisionHistoryLimit").unwrap_or(10)).unwrap_or_default();
     let surplus = old.len().saturating_sub(limit);
     let hash = |object: &Value| meta::label(object, revisions::POD_REVISION).to_owned();
-    let live: std::collections::HashSet<String> = by_node.values().flatten().map(|pod| hash(pod)).collect();
+    let live: std::collections::HashSet<String> = pods.iter().map(|pod| hash(pod)).collect();
     let mut dead: Vec<Arc<Value>> = old.iter().filter(|r| !live.contains(&hash(r))).cloned().collect();
     dead.sort_by(|a, b| revisions::by_number(a, b));
     dead.truncate(surplus);
@@ -148,10 +147,9 @@ mod tests {
                 r#"{{"metadata":{{"name":"{n}","labels":{{"controller-revision-hash":"{n}"}}}},"revision":{n}}}"#
             )))
         };
-        let pods = vec![revision(1)];
         let set = value(r#"{"spec":{"revisionHistoryLimit":1}}"#);
-        let gone = outdated(&set, &[revision(3), revision(2), revision(1)], &[("n".to_owned(), pods)].into());
+        let gone = outdated(&set, &[revision(3), revision(2), revision(1)], &[revision(1)]);
         assert_eq!(gone.iter().map(|r| r.name()).collect::<Vec<_>>(), ["2", "3"]);
-        assert!(outdated(&value("{}"), &[revision(3)], &ByNode::new()).is_empty());
+        assert!(outdated(&value("{}"), &[revision(3)], &[]).is_empty());
     }
 }

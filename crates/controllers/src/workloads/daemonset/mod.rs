@@ -112,6 +112,20 @@ impl DaemonSets {
     }
 }
 
+/// Which nodes pods run on.
+type Fits<'n> = HashMap<&'n str, placement::Fit>;
+
+/// Pods by node, but those that have ended and are going.
+fn by_node(pods: &[Arc<Value>]) -> ByNode {
+    let mut by_node = ByNode::new();
+    for pod in pods.iter().filter(|pod| !(pods::is_terminal(pod) && meta::is_deleting(pod))) {
+        if let Some(node) = placement::target(pod) {
+            by_node.entry(node.to_owned()).or_default().push(pod.clone());
+        }
+    }
+    by_node
+}
+
 /// One look at one DaemonSet.
 struct Look<'l> {
     controller: &'l DaemonSets,
@@ -125,10 +139,11 @@ impl Look<'_> {
     async fn run(&self) -> Result<Option<Duration>> {
         let nodes = self.controller.nodes.list();
         let placement = Placement::new(self.set);
-        let fits: HashMap<&str, placement::Fit> = nodes.iter().map(|n| (n.name(), placement.on(n))).collect();
+        let fits: Fits = nodes.iter().map(|n| (n.name(), placement.on(n))).collect();
         let in_step = self.controller.expectations.satisfied(self.key);
-        let worked = if in_step { self.work(&nodes, &fits).await } else { Ok(None) };
-        let by_node = self.by_node(false).await?;
+        let pods = self.controller.pods_of(self.set, self.selector).await?;
+        let by_node = by_node(&pods);
+        let worked = if in_step { self.work(&nodes, &fits, &pods, &by_node).await } else { Ok(None) };
         let now = self.controller.context.now();
         let counted = nodes.iter().map(|n| (n.name(), fits.get(n.name()).is_some_and(|fit| fit.should_run)));
         let status = status::status(self.set, counted, &by_node, self.history.hash(), now);
@@ -140,38 +155,36 @@ impl Look<'_> {
         Ok(again.into_iter().chain(available).min())
     }
 
-    /// The set's pods by node; those that have ended and are going only if asked for.
-    async fn by_node(&self, with_ended: bool) -> Result<ByNode> {
-        let mut by_node = ByNode::new();
-        for pod in self.controller.pods_of(self.set, self.selector).await? {
-            if !with_ended && pods::is_terminal(&pod) && meta::is_deleting(&pod) {
-                continue;
-            }
-            if let Some(node) = placement::target(&pod) {
-                by_node.entry(node.to_owned()).or_default().push(pod);
-            }
-        }
-        Ok(by_node)
-    }
-
     /// Makes and deletes pods, takes the next step of an update, cleans up.
-    async fn work(&self, nodes: &[Arc<Value>], fits: &HashMap<&str, placement::Fit>) -> Result<Option<Duration>> {
-        let again = self.manage(nodes, fits).await?;
+    async fn work(
+        &self,
+        nodes: &[Arc<Value>],
+        fits: &Fits<'_>,
+        pods: &[Arc<Value>],
+        by_node: &ByNode,
+    ) -> Result<Option<Duration>> {
+        let (changed, again) = self.manage(nodes, fits, by_node).await?;
         let rolling = meta::spec(self.set).sub("updateStrategy").text("type") == "RollingUpdate";
-        if rolling && self.controller.expectations.satisfied(self.key) {
+        // What was just made or deleted is seen at the next look, which it brings.
+        if rolling && !changed {
             let should_run = |node: &str| fits.get(node).is_some_and(|fit| fit.should_run);
             let wanted: Vec<&str> = nodes.iter().map(|n| n.name()).filter(|node| should_run(node)).collect();
-            let (by_node, now) = (self.by_node(false).await?, self.controller.context.now());
-            let next = rollout::next(self.set, &by_node, &wanted, self.history.hash(), now, should_run);
+            let now = self.controller.context.now();
+            let next = rollout::next(self.set, by_node, &wanted, self.history.hash(), now, should_run);
             self.change(&next.create_on, &next.delete).await?;
         }
-        self.controller.clean_up(self.set, &self.history.old, &self.by_node(true).await?).await?;
+        self.controller.clean_up(self.set, &self.history.old, pods).await?;
         Ok(again)
     }
 
-    /// Sees to it that each node has the pods that it should have.
-    async fn manage(&self, nodes: &[Arc<Value>], fits: &HashMap<&str, placement::Fit>) -> Result<Option<Duration>> {
-        let by_node = self.by_node(false).await?;
+    /// Sees to it that each node has the pods that it should have; says whether something was done for that, and when to
+    /// look again.
+    async fn manage(
+        &self,
+        nodes: &[Arc<Value>],
+        fits: &Fits<'_>,
+        by_node: &ByNode,
+    ) -> Result<(bool, Option<Duration>)> {
         let now = self.controller.context.now();
         let (mut create_on, mut delete) = (Vec::new(), Vec::new());
         let mut again: Option<Duration> = None;
@@ -203,7 +216,7 @@ impl Look<'_> {
             delete.extend(homeless.cloned());
         }
         self.change(&create_on, &delete).await?;
-        Ok(again)
+        Ok((!create_on.is_empty() || !delete.is_empty(), again))
     }
 
     fn tell_ended(&self, pod: &Value, node: &Value, ty: EventType, reason: &str, how: &str, what: &str) {
@@ -214,6 +227,9 @@ impl Look<'_> {
 
     /// Makes pods on these nodes and deletes these pods, as many as may be at a time.
     async fn change(&self, create_on: &[String], delete: &[Arc<Value>]) -> Result<()> {
+        if create_on.is_empty() && delete.is_empty() {
+            return Ok(());
+        }
         let (control, expectations) = (&self.controller.control, &self.controller.expectations);
         let create_on = create_on.get(..BURST).unwrap_or(create_on);
         let delete = delete.get(..BURST).unwrap_or(delete);

@@ -36,7 +36,14 @@ pub(super) fn of_old(deployment: &Value, new: &Value, all: &[Arc<Value>], old: &
     let mut resizes = Vec::new();
     let mut left = most;
     for (set, size) in &mut old {
+        if left <= 0 {
+            break;
+        }
         let sick = (*size - available(set)).min(left);
+        if sick < 0 {
+            // The set was just scaled down and does not tell of it yet: what it tells is nothing to go by.
+            return resizes;
+        }
         if sick > 0 {
             *size -= sick;
             left -= sick;
@@ -109,6 +116,7 @@ mod tests {
             ("sick ones go first", (1, 0), &[(4, 2)], &[("old1", 3)]),
             ("the oldest set first", (4, 4), &[(1, 1), (2, 2)], &[("old1", 0), ("old2", 0)]),
             ("sick and surplus", (4, 4), &[(2, 1)], &[("old1", 1), ("old1", 0)]),
+            ("one tells of more pods than it wants", (4, 4), &[(2, 2), (3, 7)], &[]),
         ] {
             let new = set("new", size, available, 9);
             let old: Vec<_> = old.iter().zip(1..).map(|((s, a), day)| set(&format!("old{day}"), *s, *a, day)).collect();
