@@ -2,6 +2,7 @@
 
 use crate::check::{Errors, quantity};
 use crate::ephemeral::take;
+use crate::gostruct;
 use crate::pod;
 use crate::read::{Read, list_mut};
 use object::Value;
@@ -60,36 +61,40 @@ pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     if running.is_some_and(|c| !c.has("resources")) {
         out.push(FieldError::forbidden(&spec, "Pod running on node without support for resize"));
     }
-    let mut same = true;
+    let mut unresized = new.sub("spec").clone();
     for list in LISTS {
         let path = spec.child(list);
-        let pairs = new.sub("spec").list(list).iter().zip(old.sub("spec").list(list));
-        for (i, (new, old)) in pairs.enumerate() {
+        let held = old.sub("spec").list(list);
+        for (i, (new, old)) in list_mut(&mut unresized, list).iter_mut().zip(held).enumerate() {
             let at = path.index(i);
             amounts(new, old, &at.child("resources"), &mut out);
-            same &= unresized(new) == unresized(old);
-            let sidecar = list == "containers" || old.text("restartPolicy") == "Always";
-            same &= sidecar || new.sub("resources") == old.sub("resources");
+            if list == "containers" || old.text("restartPolicy") == "Always" {
+                take_back(new, old);
+            }
         }
     }
-    if !same {
-        out.push(FieldError::forbidden(&spec, "only cpu and memory resources are mutable"));
+    if unresized != *old.sub("spec") {
+        let difference = gostruct::pod_spec_diff(old.sub("spec"), &unresized);
+        out.push(FieldError::forbidden(&spec, format!("only cpu and memory resources are mutable\n{difference}")));
     }
     out
 }
 
-/// A container without what may be resized.
-fn unresized(container: &Value) -> Value {
-    let mut rest = container.clone();
+/// Gives a container the amounts again that it had of what may be resized.
+fn take_back(container: &mut Value, old: &Value) {
     for part in ["requests", "limits"] {
         for name in MUTABLE {
-            rest.remove_at(&["resources", part, name]);
+            match old.at(&["resources", part, name]) {
+                Some(amount) => container.set_at(&["resources", part, name], amount.clone()),
+                None => {
+                    container.remove_at(&["resources", part, name]);
+                }
+            }
         }
-        if rest.sub("resources").members(part).is_empty() {
-            rest.remove_at(&["resources", part]);
+        if container.sub("resources").members(part).is_empty() {
+            container.remove_at(&["resources", part]);
         }
     }
-    rest
 }
 
 /// Requests and limits that are there stay; memory is taken back only by a restart.

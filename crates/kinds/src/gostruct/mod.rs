@@ -1,8 +1,12 @@
 //! Go's syntax for the few structures that error messages show.
 
+mod diff;
 mod template;
+mod types;
 
+pub(crate) use diff::{diff, pod_spec_diff};
 pub(crate) use template::pod_template;
+pub(crate) use types::{CLAIM, VOLUME_SOURCE};
 
 use crate::check::go_string_map;
 use crate::read::Read;

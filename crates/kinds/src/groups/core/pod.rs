@@ -1,6 +1,7 @@
 //! Pods and templates of pods.
 
 use crate::check::{self, Errors};
+use crate::gostruct;
 use crate::net;
 use crate::pod;
 use crate::read::Read;
@@ -239,7 +240,8 @@ fn validate_update(new: &Value, old: &Value) -> Errors {
         same.set_at(&[grace], Value::Int(before.int(grace)));
     }
     if &same != before {
-        out.push(FieldError::forbidden(&path, UPDATES));
+        let difference = gostruct::pod_spec_diff(before, &same);
+        out.push(FieldError::forbidden(&path, format!("{UPDATES}\n{difference}")));
     }
     out
 }

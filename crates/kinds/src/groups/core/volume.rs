@@ -1,6 +1,7 @@
 //! PersistentVolumes and PersistentVolumeClaims.
 
 use crate::check::{self, Errors};
+use crate::gostruct;
 use crate::pod::{self, resources};
 use crate::read::{Read, default_text, default_to, object_mut};
 use crate::resource::{Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version};
@@ -251,7 +252,8 @@ fn validate_volume_update(new: &Value, old: &Value) -> Errors {
     let path = Path::ROOT.child("spec");
     let (spec, before) = (new.sub("spec"), old.sub("spec"));
     if !sources(spec).eq(sources(before)) {
-        let why = "spec.persistentvolumesource is immutable after creation";
+        let difference = gostruct::diff(&gostruct::VOLUME_SOURCE, before, spec);
+        let why = format!("spec.persistentvolumesource is immutable after creation\n{difference}");
         out.push(FieldError::forbidden(&path.child("persistentvolumesource"), why));
     }
     check::immutable(spec, before, "volumeMode", &path, &mut out);
@@ -374,33 +376,39 @@ fn claim_spec(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     }
 }
 
+/// Gives a part of one object to another, or takes it away there.
+fn copy(from: &Value, to: &mut Value, path: &[&str]) {
+    match from.at(path) {
+        Some(value) => to.set_at(path, value.clone()),
+        None => {
+            to.remove_at(path);
+        }
+    }
+}
+
 /// After the creation only the request may grow, and a class may be filled in.
 fn validate_claim_update(new: &Value, old: &Value) -> Errors {
     let mut out = validate_claim(new);
     let path = Path::ROOT.child("spec");
     let (spec, before) = (new.sub("spec"), old.sub("spec"));
-    let fixed = |spec: &Value, bound: bool| -> Map {
-        let mut fixed = spec.as_object().cloned().unwrap_or_default();
-        for key in ["resources", "volumeAttributesClassName"] {
-            fixed.remove(key);
-        }
-        if bound {
-            fixed.remove("volumeName");
-        }
-        fixed
-    };
-    let unnamed = before.text("volumeName").is_empty();
     let bound = new.sub("status").text("phase") == "Bound";
-    let class_filled = !before.has("storageClassName") && spec.has("storageClassName");
-    let mut now = fixed(spec, unnamed);
-    let was = fixed(before, unnamed);
-    if class_filled {
-        now.remove("storageClassName");
+    let (mut now, mut was) = (spec.clone(), before.clone());
+    // The volume is named once, and a class filled in once.
+    if before.text("volumeName").is_empty() {
+        copy(spec, &mut was, &["volumeName"]);
     }
-    let resized = !bound && spec.sub("resources") != before.sub("resources");
-    if now != was || resized {
-        let why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
-                   claims";
+    if !before.has("storageClassName") {
+        copy(before, &mut now, &["storageClassName"]);
+    }
+    if bound && spec.sub("resources").has("requests") {
+        copy(before, &mut now, &["resources", "requests", "storage"]);
+    }
+    copy(before, &mut now, &["volumeAttributesClassName"]);
+    if now != was {
+        let difference = gostruct::diff(&gostruct::CLAIM, &was, &now);
+        let why = format!(
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n{difference}"
+        );
         out.push(FieldError::forbidden(&path, why));
     }
     // A request may shrink down to what there is, so that a failed expansion can be taken back.
