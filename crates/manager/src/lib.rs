@@ -7,6 +7,7 @@
 //! * [`replication`], [`block`], [`tenancy`]: what objects say, and which namespaces they mean;
 //! * [`application`]: Applications and their ResourceTrackers;
 //! * [`permit`]: permits: phases, templates, parameters, approval;
+//! * [`admission`]: defaults, checks, and the protection of what is managed;
 //! * [`render`], [`load`], [`collect`]: from declarations to targets;
 //! * [`condition`]: CEL; [`duration`], [`status`], [`identity`]: the parts that everything shares.
 //!
@@ -19,6 +20,7 @@
 //! What is to be done follows from pure functions; applying, healing and cleaning up is the keeper's. The crate knows
 //! nothing of how an API server works.
 
+pub mod admission;
 pub mod application;
 pub mod block;
 pub mod collect;
@@ -39,4 +41,5 @@ pub mod status;
 pub mod tenancy;
 mod tenants;
 
+pub use admission::Admission;
 pub use manager::{Options, run};

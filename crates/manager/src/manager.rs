@@ -1,11 +1,13 @@
 //! The manager: its caches, queues and controllers.
 
+use crate::admission::{Admission, BY_PROTECTED, Request, protected};
 use crate::kinds::{
     CONFIGURATIONS, GLOBAL_PERMIT_TEMPLATES, GLOBAL_TENANT_RESOURCES, PERMIT_TEMPLATES, PERMITS, TENANT_RESOURCES,
     TENANTS, install,
 };
 use crate::permit_templates::PermitTemplates;
 use crate::permits::{self, Permits};
+use crate::replication::Account;
 use crate::replications::{self, Replications};
 use crate::runner;
 use crate::tenancy::{TENANT_LABEL, Tenancy, is_deleted};
@@ -18,9 +20,13 @@ use client::{Cache, Change, Client, Clock, Error, Queue};
 use futures_util::FutureExt;
 use keeper::Keeper;
 use object::Value;
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
+/// The user as whom Capsule works by default.
+const USER: &str = "system:serviceaccount:capsule-system:capsule";
 /// Workers of each controller.
 const WIDTH: usize = 8;
 
@@ -31,11 +37,20 @@ pub struct Options {
     pub clock: Clock,
     /// Whether the definitions of the kinds are written when it starts.
     pub install: bool,
+    /// The user as whom the client works: admission lets it do everything.
+    pub user: String,
+    /// The manager's part in admission, if it has one.
+    pub admission: Admission,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { clock: Arc::new(jiff::Timestamp::now), install: true }
+        Options {
+            clock: Arc::new(jiff::Timestamp::now),
+            install: true,
+            user: USER.to_owned(),
+            admission: Admission::default(),
+        }
     }
 }
 
@@ -49,8 +64,15 @@ pub(crate) struct Shared {
     pub configurations: Arc<Cache>,
     pub tenant_resources: Arc<Cache>,
     pub global_tenant_resources: Arc<Cache>,
+    pub permits: Arc<Cache>,
+    pub permit_templates: Arc<Cache>,
+    pub global_permit_templates: Arc<Cache>,
     /// Keys of both kinds: `NAMESPACE/NAME`, or `NAME`.
     pub replications: Queue,
+    /// The user as whom the client works.
+    user: String,
+    /// The accounts that work for parents, by the parents' keys.
+    accounts: Mutex<HashMap<String, Account>>,
 }
 
 impl Shared {
@@ -61,6 +83,53 @@ impl Shared {
 
     pub fn now(&self) -> jiff::Timestamp {
         (self.clock)()
+    }
+
+    /// An account is about to work for a parent; without one the manager works itself.
+    pub fn acts_as(&self, parent: &str, account: Option<&Account>) {
+        let mut accounts = self.accounts.lock();
+        match account {
+            Some(account) => drop(accounts.insert(parent.to_owned(), account.clone())),
+            None => drop(accounts.remove(parent)),
+        }
+    }
+
+    /// Whether this user is the manager.
+    pub fn is_controller(&self, user: &str) -> bool {
+        user == self.user
+    }
+
+    /// Whether this user is an account that works for some parent.
+    pub fn is_account(&self, user: &str) -> bool {
+        user.starts_with("system:serviceaccount:") && self.accounts.lock().values().any(|a| a.user() == user)
+    }
+
+    /// The account that works for a TenantResource or GlobalTenantResource.
+    pub fn account_of(&self, parent: &Value) -> Option<Account> {
+        if let Some(account) =
+            self.accounts.lock().get(&format!("{}{}", replications::PREFIX, client::cache::key(parent)))
+        {
+            return Some(account.clone());
+        }
+        let text = |key| parent.str_at(&["status", "serviceAccount", key]).filter(|t| !t.is_empty());
+        let (namespace, name) = text("namespace").zip(text("name"))?;
+        Some(Account { namespace: namespace.to_owned(), name: name.to_owned() })
+    }
+
+    /// Whether whoever writes is an administrator: by the configuration, or of the cluster.
+    pub fn is_administrator(&self, request: &Request<'_>) -> bool {
+        if request.groups.iter().any(|g| g == "system:masters") {
+            return true;
+        }
+        let configuration = self.configurations.get("", "default");
+        let all = configuration.as_deref().and_then(|c| c.at(&["spec", "administrators"])).and_then(Value::as_array);
+        all.unwrap_or_default().iter().any(|a| {
+            let name = a.str_at(&["name"]).unwrap_or_default();
+            match a.str_at(&["kind"]) {
+                Some("Group") => request.groups.iter().any(|g| g == name),
+                _ => request.user == name,
+            }
+        })
     }
 }
 
@@ -85,7 +154,12 @@ pub async fn run(client: Client, options: Options) -> Result<(), Error> {
         configurations: open(&CONFIGURATIONS),
         tenant_resources: open(&TENANT_RESOURCES),
         global_tenant_resources: open(&GLOBAL_TENANT_RESOURCES),
+        permits: open(&PERMITS),
+        permit_templates: open(&PERMIT_TEMPLATES),
+        global_permit_templates: open(&GLOBAL_PERMIT_TEMPLATES),
         replications: Queue::default(),
+        user: options.user,
+        accounts: Mutex::default(),
         clock: options.clock,
         client: client.clone(),
     });
@@ -96,9 +170,16 @@ pub async fn run(client: Client, options: Options) -> Result<(), Error> {
         &shared.configurations,
         &shared.tenant_resources,
         &shared.global_tenant_resources,
+        &shared.permits,
+        &shared.permit_templates,
+        &shared.global_permit_templates,
     ] {
         cache.synced().await;
     }
+    for cache in [&shared.tenant_resources, &shared.global_tenant_resources, &shared.permits] {
+        cache.index(BY_PROTECTED, protected);
+    }
+    options.admission.begin(&shared);
     let mut tasks = JoinSet::new();
 
     let queue = Queue::default();
@@ -113,17 +194,15 @@ pub async fn run(client: Client, options: Options) -> Result<(), Error> {
     on_replications(&shared, &tenants, &namespaces);
     runner::run(&mut tasks, Arc::new(replications), &shared.replications, WIDTH);
 
-    let (permits, queue) = (open(&PERMITS), Queue::default());
-    permits.synced().await;
+    let queue = Queue::default();
     let controller = Permits::new(shared.clone());
-    permits.list().iter().for_each(|permit| controller.load(permit));
-    on_permits(&permits, &queue);
+    shared.permits.list().iter().for_each(|permit| controller.load(permit));
+    on_permits(&shared.permits, &queue);
     runner::run(&mut tasks, Arc::new(controller), &queue, WIDTH);
     let permit_queue = queue;
 
     let queue = Queue::default();
-    let templates = [open(&PERMIT_TEMPLATES), open(&GLOBAL_PERMIT_TEMPLATES)];
-    on_templates(&templates, &namespaces, &queue);
+    on_templates([&shared.permit_templates, &shared.global_permit_templates], &namespaces, &queue);
     runner::run(&mut tasks, Arc::new(PermitTemplates::new(shared.clone())), &queue, 1);
 
     let cluster: Arc<dyn keeper::Cluster> = Arc::new(shared.client.clone());
@@ -156,7 +235,7 @@ fn on_permits(permits: &Cache, queue: &Queue) {
 }
 
 /// Templates are worked on when they change, those for some namespaces also when namespaces do.
-fn on_templates(templates: &[Arc<Cache>; 2], namespaces: &Cache, queue: &Queue) {
+fn on_templates(templates: [&Arc<Cache>; 2], namespaces: &Cache, queue: &Queue) {
     for cache in templates {
         let queue = queue.clone();
         cache.subscribe(move |change| {
@@ -165,7 +244,7 @@ fn on_templates(templates: &[Arc<Cache>; 2], namespaces: &Cache, queue: &Queue) 
             }
         });
     }
-    let (global, queue) = (Arc::downgrade(&templates[1]), queue.clone());
+    let (global, queue) = (Arc::downgrade(templates[1]), queue.clone());
     namespaces.subscribe(move |change| {
         if let Some(global) = global.upgrade().filter(|_| is_declared_anew(change)) {
             for template in global.list().iter().filter(|t| t.at(&["spec", "namespaceSelectors"]).is_some()) {

@@ -52,7 +52,9 @@ impl Reconciler for Permits {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let api = self.shared.client.api(&PERMITS);
         let Some(permit) = api.find(namespace, name).await? else {
-            self.shared.keeper.forget(&format!("{PREFIX}{key}"));
+            let key = format!("{PREFIX}{key}");
+            self.shared.acts_as(&key, None);
+            self.shared.keeper.forget(&key);
             return Ok(None);
         };
         let record = Record::new(&api, &permit);
@@ -236,6 +238,7 @@ impl Step<'_> {
         if let Err(error) = template.check_params(&params) {
             return self.trouble(from, fail("TemplateRenderingFailed", error), Map::new()).await;
         }
+        self.shared.acts_as(&parent(self.permit).key, account.as_ref());
         let client = acting_as(&self.shared.client, account.as_ref());
         let mut loader = Loader::new(client.clone());
         let namespace = self.permit.namespace();
@@ -483,8 +486,9 @@ impl Step<'_> {
     async fn run(&self, desired: Vec<Desired>, extent: Extent) -> Result<Outcome, Error> {
         let inventory = Item::read_all(self.permit.at(&["status", "processedItems"]));
         let account = recorded_account(self.permit);
-        let client = acting_as(&self.shared.client, account.as_ref());
         let parent = parent(self.permit);
+        self.shared.acts_as(&parent.key, account.as_ref());
+        let client = acting_as(&self.shared.client, account.as_ref());
         let run = Run { parent: &parent, inventory, desired, extent, verify: extent == Extent::Whole };
         self.shared.keeper.reconcile(&client, run, self.record as &dyn Journal).await
     }

@@ -37,7 +37,7 @@ impl Reconciler for Replications {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let api = self.api(namespace);
         let Some(object) = api.find(namespace, name).await? else {
-            self.shared.keeper.forget(&format!("{PREFIX}{key}"));
+            self.forget(&format!("{PREFIX}{key}"));
             return Ok(None);
         };
         let record = Record::new(&api, &object);
@@ -97,6 +97,11 @@ impl Replications {
         self.shared.keeper.load(&parent(object), &items);
     }
 
+    fn forget(&self, key: &str) {
+        self.shared.acts_as(key, None);
+        self.shared.keeper.forget(key);
+    }
+
     fn api(&self, namespace: &str) -> Api {
         let kind = if namespace.is_empty() { &GLOBAL_TENANT_RESOURCES } else { &TENANT_RESOURCES };
         self.shared.client.api(kind)
@@ -115,6 +120,7 @@ impl Replications {
         if let Some(problem) = self.dependency(declared) {
             return Ok(failed(&problem));
         }
+        self.shared.acts_as(&parent(object).key, account);
         let client = acting_as(&self.shared.client, account);
         let metadata: Value = map! { "metadata" => object.get("metadata").cloned().unwrap_or_default() }.into();
         let shared = &self.shared;
@@ -145,13 +151,14 @@ impl Replications {
         let parent = parent(object);
         if inventory.is_empty() {
             record.finalizers(false).await?;
-            self.shared.keeper.forget(&parent.key);
+            self.forget(&parent.key);
             return Ok(None);
         }
         // The identity that worked before cleans up, whatever the specification says now.
         let recorded = |key| object.str_at(&["status", "serviceAccount", key]).filter(|t| !t.is_empty());
         let account = recorded("namespace").zip(recorded("name"));
         let account = account.map(|(namespace, name)| Account { namespace: namespace.into(), name: name.into() });
+        self.shared.acts_as(&parent.key, account.as_ref());
         let client = acting_as(&self.shared.client, account.as_ref());
         let run = Run { parent: &parent, inventory, desired: Vec::new(), extent: Extent::Whole, verify: true };
         let outcome = self.shared.keeper.reconcile(&client, run, record).await?;
@@ -160,7 +167,7 @@ impl Replications {
         record.status(status).await?;
         if outcome.items.is_empty() {
             record.finalizers(false).await?;
-            self.shared.keeper.forget(&parent.key);
+            self.forget(&parent.key);
             return Ok(None);
         }
         Ok(Some(outcome.retry_after.unwrap_or(Duration::from_secs(60))))

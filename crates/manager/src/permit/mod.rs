@@ -5,6 +5,7 @@
 //! * [`params`]: parameters against their schema;
 //! * [`render`]: from a template and parameters to the snapshot;
 //! * [`approval`]: who may approve what;
+//! * [`review`]: what people may do to a permit;
 //! * [`record`]: transitions, as the status keeps them.
 
 pub mod approval;
@@ -12,6 +13,7 @@ pub mod params;
 pub mod phase;
 pub mod record;
 pub mod render;
+pub mod review;
 pub mod rules;
 pub mod template;
 

@@ -1,0 +1,142 @@
+//! Nobody but those who manage an object changes it while it is protected.
+//!
+//! What protects an object is the inventory of a live parent. Labels alone neither protect nor authorise; they only may not
+//! be forged.
+
+use super::Request;
+use crate::manager::Shared;
+use crate::permit::{Phase, record::phase};
+use crate::permits::recorded_account;
+use crate::tenancy::is_terminating;
+use keeper::Item;
+use object::Value;
+use std::sync::Arc;
+
+/// The index of parents by the targets that they protect.
+pub(crate) const BY_PROTECTED: &str = "protected";
+/// The label by which a protected object is known.
+const PROTECTED_BY: &str = "projectcapsule.dev/protected-by";
+/// What markers of single controllers begin with.
+const MARKER: &str = "protection.projectcapsule.dev/";
+/// The label of what the tenant's controller manages.
+const MANAGED_BY: &str = "projectcapsule.dev/managed-by";
+
+/// The targets that a parent protects, as the index knows them.
+pub(crate) fn protected(parent: &Value) -> Vec<String> {
+    let items = Item::read_all(parent.at(&["status", "processedItems"]));
+    let protects = |item: &Item| item.state.policy.map_or(item.state.created, |policy| policy.protect);
+    let all = items.into_iter().filter(protects);
+    all.map(|i| key(&i.identity.kind.group, &i.identity.kind.kind, &i.identity.namespace, &i.identity.name)).collect()
+}
+
+fn key(group: &str, kind: &str, namespace: &str, name: &str) -> String {
+    format!("{group}/{kind}/{namespace}/{name}")
+}
+
+/// Whether somebody may write an object.
+pub(super) fn check(shared: &Shared, request: &Request<'_>, object: Option<&Value>) -> Result<(), String> {
+    if !request.subresource.is_empty() || shared.is_controller(request.user) || is_part_of_the_cluster(request.user) {
+        return Ok(());
+    }
+    let is_account = shared.is_account(request.user);
+    if let Some(object) = object.filter(|_| !is_account) {
+        forged(request.old, object)?;
+    }
+    let Some(old) = request.old else { return Ok(()) };
+    if request.operation == "DELETE" && !request.namespace.is_empty() {
+        let namespace = shared.tenancy.namespace(request.namespace);
+        if namespace.is_none_or(|n| is_terminating(&n)) {
+            return Ok(());
+        }
+    }
+    if request.operation == "DELETE" && (request.group, request.resource) == ("", "serviceaccounts") {
+        referenced(shared, request)?;
+    }
+    if old.label(MANAGED_BY) == Some("controller") && is_of_a_tenant(old) && !shared.is_administrator(request) {
+        return Err("managed by a Tenant; only administrators and the controller may change it".to_owned());
+    }
+    let key = key(request.group, request.kind, request.namespace, request.name);
+    let caches = [&shared.global_tenant_resources, &shared.tenant_resources, &shared.permits];
+    let parents: Vec<Arc<Value>> = caches.iter().flat_map(|c| c.indexed(BY_PROTECTED, &key)).collect();
+    let Some(parent) = parents.first() else { return Ok(()) };
+    if is_account && parents.iter().any(|p| account(shared, p).as_deref() == Some(request.user)) {
+        return Ok(());
+    }
+    let kind = parent.str_at(&["kind"]).unwrap_or("parent");
+    let place = if parent.namespace().is_empty() { String::new() } else { format!("{}/", parent.namespace()) };
+    Err(format!(
+        "protected by {kind} {place}{}; only the controller or its service account may change it",
+        parent.name()
+    ))
+}
+
+/// The controllers of the cluster itself, which do to every object what belongs to its kind.
+fn is_part_of_the_cluster(user: &str) -> bool {
+    matches!(user, "system:kube-controller-manager" | "system:kube-scheduler" | "system:apiserver")
+        || user.starts_with("system:serviceaccount:kube-system:")
+        || user.starts_with("system:node:")
+}
+
+fn is_of_a_tenant(object: &Value) -> bool {
+    let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).unwrap_or_default();
+    owners.iter().any(|o| o.str_at(&["kind"]) == Some("Tenant"))
+}
+
+/// Whether somebody gives an object marks that only the manager may give, or takes them away.
+fn forged(old: Option<&Value>, object: &Value) -> Result<(), String> {
+    let labels = object.at(&["metadata", "labels"]).and_then(Value::as_object);
+    for (label, value) in labels.iter().flat_map(|l| l.iter()) {
+        let is_mark = label == PROTECTED_BY || label.starts_with(MARKER);
+        if is_mark && old.and_then(|o| o.label(label)) != value.as_str() {
+            return Err(format!("the label {label} is set by the controller only"));
+        }
+    }
+    Ok(())
+}
+
+/// The user name of the account that works for a parent.
+fn account(shared: &Shared, parent: &Value) -> Option<String> {
+    if parent.at(&["spec", "template"]).is_some() {
+        return recorded_account(parent).map(|a| a.user());
+    }
+    shared.account_of(parent).map(|a| a.user())
+}
+
+/// Whether a service account still works for somebody.
+fn referenced(shared: &Shared, request: &Request<'_>) -> Result<(), String> {
+    let user = format!("system:serviceaccount:{}:{}", request.namespace, request.name);
+    for cache in [&shared.permits, &shared.global_tenant_resources, &shared.tenant_resources] {
+        for parent in cache.list() {
+            if account(shared, &parent).as_deref() == Some(&user) && phase(&parent) != Phase::Expired {
+                let kind = parent.str_at(&["kind"]).unwrap_or("parent");
+                return Err(format!("the service account is used by {kind} {}", client::cache::key(&parent)));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::yaml;
+
+    #[test]
+    fn a_parent_protects_what_its_policy_says_or_what_it_once_made() {
+        let parent = yaml::parse(
+            b"status: {processedItems: [{kind: A, version: v1, name: a, namespace: ns, status: {policy: {protect: true}}}, {kind: A, version: v1, name: b, status: {created: true, policy: {protect: false}}}, {group: g, kind: C, version: v1, name: c, status: {created: true, clusterScoped: true}}, {kind: A, version: v1, name: d, status: {}}]}",
+        )
+        .unwrap();
+        assert_eq!(protected(&parent), ["/A/ns/a", "g/C//c"]);
+    }
+
+    #[test]
+    fn marks_cannot_be_forged() {
+        let with = |labels: &str| yaml::parse(format!("metadata: {{labels: {labels}}}").as_bytes()).unwrap();
+        let marked = with("{projectcapsule.dev/protected-by: replications}");
+        assert!(forged(None, &marked).is_err());
+        assert!(forged(Some(&with("{}")), &with("{protection.projectcapsule.dev/resource-permit: 'true'}")).is_err());
+        assert!(forged(Some(&marked), &marked).is_ok());
+        assert!(forged(None, &with("{team: a}")).is_ok());
+    }
+}
