@@ -1,4 +1,4 @@
-//! Permits from the request to the end, against the real server. Reviews are written here as admission writes them.
+//! Permits from the request to the end, against the real server.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,16 +13,32 @@ const MAP: &str =
 
 async fn template(f: &Fixture, spec: &str) {
     f.apply(&format!("{{apiVersion: capsule.clastix.io/v1beta2, kind: ResourcePermitTemplate, metadata: {{name: t, namespace: solar-a}}, spec: {spec}}}")).await;
+    settle().await;
 }
 
 async fn request(f: &Fixture, name: &str, more: &str) {
-    f.apply(&format!("{{apiVersion: capsule.clastix.io/v1beta2, kind: ResourcePermit, metadata: {{name: {name}, namespace: solar-a}}, spec: {{template: {{kind: ResourcePermitTemplate, name: t}}, requester: {{name: bob, type: User}}{more}}}}}")).await;
+    try_request(f, name, more).await.unwrap();
+}
+
+/// Asks as bob.
+async fn try_request(f: &Fixture, name: &str, more: &str) -> client::Result<Value> {
+    let bob = f.client.acting_as("bob", &["system:masters"]);
+    f.apply_as(&bob, &format!("{{apiVersion: capsule.clastix.io/v1beta2, kind: ResourcePermit, metadata: {{name: {name}, namespace: solar-a}}, spec: {{template: {{kind: ResourcePermitTemplate, name: t}}, requester: {{name: somebody-else, type: System}}{more}}}}}")).await
+}
+
+/// Whether the template in the caches of the manager is the one that was just written.
+async fn settle() {
+    tokio::time::sleep(std::time::Duration::from_millis(150)).await;
 }
 
 async fn move_to(f: &Fixture, name: &str, status: &str) {
+    try_move(&f.client.acting_as("alice", &["system:masters"]), name, status).await.unwrap();
+}
+
+async fn try_move(who: &client::Client, name: &str, status: &str) -> client::Result<Value> {
     let resource = manager::kinds::PERMITS;
     let patch = client::Patch::Merge(object::yaml::parse(format!("status: {status}").as_bytes()).unwrap());
-    f.client.api(&resource).patch("solar-a", name, &patch, &client::PatchParams::status()).await.unwrap();
+    who.api(&resource).patch("solar-a", name, &patch, &client::PatchParams::status()).await
 }
 
 async fn phase(f: &Fixture, name: &str, phase: &str) -> Value {
@@ -60,8 +76,9 @@ async fn a_permit_is_prepared_approved_active_and_over() {
         "{resources: [{targets: [{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}]}], maxDuration: 1h}",
     )
     .await;
-    move_to(&f, "p", "{phase: Approved, review: {verdict: Approved, reviewer: {name: alice, type: User}}}").await;
+    move_to(&f, "p", "{phase: Approved, review: {message: fine}}").await;
     let permit = phase(&f, "p", "Active").await;
+    assert_eq!(permit.str_at(&["status", "review", "reviewer", "name"]), Some("alice"));
     let cm = f.there("solar-a", "cm-x").await;
     assert_eq!(cm.annotation("projectcapsule.dev/active-until"), permit.str_at(&["status", "active", "until"]));
     assert_eq!(cm.label("app.kubernetes.io/managed-by"), Some("resource-permit-controller"));
@@ -84,9 +101,8 @@ async fn an_automatic_permit_needs_nobody_and_its_conditions() {
         ["Created CreatedByUser", "Requested PendingReview", "Approved ApprovedBySystem", "Active ActivatedBySystem"]
     );
     assert_eq!(permit.at(&["status", "active", "until"]), None);
-    request(&f, "bad", ", reason: none, params: {name: y}").await;
-    let bad = phase(&f, "bad", "Failed").await;
-    assert_eq!(bad.str_at(&["status", "failure", "reason"]), Some("ApprovalConditionsFailed"));
+    let bad = try_request(&f, "bad", ", reason: none, params: {name: y}").await.unwrap_err();
+    assert!(bad.to_string().contains("no approval condition is met"), "{bad}");
     // Ended early, it is kept for a while.
     move_to(&f, "good", "{phase: Expired}").await;
     f.gone("solar-a", "cm-x").await;
@@ -95,8 +111,17 @@ async fn an_automatic_permit_needs_nobody_and_its_conditions() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_prepared_says_why_and_recovers() {
+async fn what_cannot_be_asked_for_is_refused_and_what_cannot_be_prepared_says_why() {
     let f = Fixture::new().await;
+    let refused = async |name: &str, more: &str, why: &str| {
+        let error = try_request(&f, name, more).await.unwrap_err();
+        assert!(error.is_forbidden() && error.to_string().contains(why), "{error}");
+    };
+    refused("early", ", params: {name: x}", "ResourcePermitTemplate \"t\" not found").await;
+    template(&f, &format!("{{maxDuration: 1h, defaultDuration: 1h, resources: [{{targets: [{MAP}, {{apiVersion: v1, kind: ConfigMap, metadata: {{name: '{{{{ .other }}}}'}}}}]}}], paramSchema: {{type: object, properties: {{name: {{type: string, maxLength: 1}}}}}}}}")).await;
+    refused("p", ", params: {name: xx}", "params.name: does not satisfy").await;
+    refused("p", ", params: {name: x}, duration: 2h", "duration: must be at most 1h0m0s").await;
+    refused("p", ", params: {name: x}, startTime: '2020-01-01T00:00:00Z'", "must be in the future").await;
     request(&f, "p", ", params: {name: x}").await;
     let says = |what: &'static str| {
         move |o: Option<&Value>| {
@@ -105,16 +130,12 @@ async fn what_cannot_be_prepared_says_why_and_recovers() {
             })
         }
     };
-    f.until(RP, "solar-a", "p", says("ResourcePermitTemplate \"t\" not found")).await;
-    template(&f, &format!("{{resources: [{{targets: [{MAP}, {{apiVersion: v1, kind: ConfigMap, metadata: {{name: '{{{{ .other }}}}'}}}}]}}]}}")).await;
-    f.merge(RP, "solar-a", "p", "metadata: {labels: {try: again}}").await;
     let permit = f.until(RP, "solar-a", "p", says("map has no entry for key \"other\"")).await;
     assert_eq!(permit.str_at(&["status", "phase"]), Some("Created"));
-    template(&f, &format!("{{resources: [{{targets: [{MAP}]}}], paramSchema: {{type: object, properties: {{name: {{type: string, maxLength: 1}}}}}}}}")).await;
-    f.merge(RP, "solar-a", "p", "metadata: {labels: {try: more}}").await;
+    assert_eq!(permit.str_at(&["spec", "requester", "name"]), Some("bob"));
+    template(&f, &format!("{{resources: [{{targets: [{MAP}]}}]}}")).await;
+    f.merge(RP, "solar-a", "p", "metadata: {labels: {try: again}}").await;
     phase(&f, "p", "Requested").await;
-    request(&f, "long", ", params: {name: xx}").await;
-    f.until(RP, "solar-a", "long", says("params.name: does not satisfy")).await;
 }
 
 #[tokio::test]
@@ -147,7 +168,7 @@ async fn a_stage_that_fails_can_be_tried_again() {
 }
 
 #[tokio::test]
-async fn an_approval_that_no_longer_holds_activates_nothing() {
+async fn statuses_are_written_by_reviewers_only_as_the_table_allows() {
     let f = Fixture::new().await;
     template(
         &f,
@@ -156,10 +177,33 @@ async fn an_approval_that_no_longer_holds_activates_nothing() {
     .await;
     request(&f, "p", ", params: {name: x}").await;
     phase(&f, "p", "Requested").await;
-    move_to(&f, "p", "{phase: Approved, review: {verdict: Approved, reviewer: {name: mallory, type: User}}}").await;
-    let failed = phase(&f, "p", "Failed").await;
-    assert_eq!(failed.str_at(&["status", "failure", "stage"]), Some("Activation"));
+    let (mallory, alice) = (f.person("mallory").await, f.person("alice").await);
+    for (who, status, why) in [
+        (&mallory, "{phase: Approved}", "\"mallory\" is not an approver"),
+        (&alice, "{phase: Active}", "invalid transition from Requested to Active"),
+        (&alice, "{phase: Failed}", "set by the controller only"),
+        (&alice, "{size: 5}", "only lifecycle transitions are possible"),
+        (&alice, "{phase: Approved, request: {resources: []}}", "written by the controller only"),
+    ] {
+        let error = try_move(who, "p", status).await.unwrap_err();
+        assert!(error.is_forbidden() && error.to_string().contains(why), "{status}: {error}");
+    }
     assert!(f.find("ConfigMap", "solar-a", "cm-x").await.is_none());
+    try_move(&alice, "p", "{phase: Approved, active: {from: '2020-01-01T00:00:00Z'}}").await.unwrap();
+    let active = phase(&f, "p", "Active").await;
+    assert_ne!(active.str_at(&["status", "active", "from"]), Some("2020-01-01T00:00:00Z"));
+    // What is active must expire before it can be deleted, and what it made is nobody else's.
+    let permits = alice.api(&manager::kinds::PERMITS);
+    let error = permits.delete("solar-a", "p", &client::DeleteParams::default()).await.unwrap_err();
+    assert!(error.to_string().contains("a permit in phase Active must expire first"), "{error}");
+    let error = alice
+        .api(&client::resources::CONFIG_MAPS)
+        .delete("solar-a", "cm-x", &client::DeleteParams::default())
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("protected by ResourcePermit solar-a/p"), "{error}");
+    try_move(&alice, "p", "{phase: Expired}").await.unwrap();
+    f.gone("solar-a", "cm-x").await;
 }
 
 #[tokio::test]
@@ -177,12 +221,12 @@ async fn templates_say_whether_they_are_right_and_where_they_count() {
         o.is_some_and(|o| o.at(&["status", "namespaces"]).and_then(Value::as_array).is_some_and(|n| n.len() == 3))
     })
     .await;
-    apply("{resources: [{template: '{{ end }}'}], namespaceSelectors: []}").await;
-    let g = f.ready(global, "", "g", "False", "unexpected {{end}}").await;
-    assert_eq!(g.at(&["status", "namespaces"]).and_then(Value::as_array).map(<[Value]>::len), Some(0));
+    let broken = f.try_apply("{apiVersion: capsule.clastix.io/v1beta2, kind: GlobalResourcePermitTemplate, metadata: {name: g}, spec: {resources: [{template: '{{ end }}'}]}}").await.unwrap_err();
+    assert!(broken.to_string().contains("unexpected {{end}}"), "{broken}");
     // A permit of the global template may reach other namespaces, and what is cluster-scoped.
     apply("{resources: [{targets: [{apiVersion: v1, kind: ConfigMap, metadata: {name: far, namespace: wind-a}}, {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'wide'}, rules: []}]}], approvals: {auto: true}}").await;
     f.ready(global, "", "g", "True", "").await;
+    settle().await;
     f.apply("{apiVersion: capsule.clastix.io/v1beta2, kind: ResourcePermit, metadata: {name: p, namespace: solar-a}, spec: {template: {kind: GlobalResourcePermitTemplate, name: g}}}").await;
     let permit = phase(&f, "p", "Active").await;
     assert_eq!(permit.at(&["status", "size"]), Some(&Value::Int(2)));

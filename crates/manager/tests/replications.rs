@@ -162,12 +162,13 @@ async fn what_fails_to_render_or_is_not_allowed_changes_nothing() {
             "namespacedItems: [{apiVersion: v1, kind: ConfigMap, name: gone, namespace: solar-a, optional: false}]",
             "ConfigMap \"gone\" not found",
         ),
-        ("policy: {condition: 'object.x'}", "spec.resources[0].policy.condition"),
     ] {
         f.apply(&tr("r", &format!("resources:\n- {block}"))).await;
         f.ready(TR, "solar-a", "r", "False", message).await;
         assert!(f.find("ConfigMap", "solar-a", "cm").await.is_some(), "{message}");
     }
+    let error = f.try_apply(&tr("r", "resources:\n- policy: {condition: 'object.x'}")).await.unwrap_err();
+    assert!(error.to_string().contains("spec.resources[0].policy.condition: Invalid value"), "{error}");
     // One target that fails stops no other.
     f.apply(&tr("r", "resources:\n- rawItems: [{apiVersion: nope/v1, kind: Nope, metadata: {name: x}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: good}}]")).await;
     f.ready(TR, "solar-a", "r", "False", "applying of 2 resources failed").await;
@@ -249,4 +250,52 @@ async fn conditions_let_objects_be_made_once() {
     f.until(TR, "solar-a", "r", |o| o.is_some_and(skipped)).await;
     let cm = f.there("solar-b", "cm").await;
     assert_eq!((data(&cm, "v"), cm.label("projectcapsule.dev/protected-by")), (Some("one"), None));
+}
+
+#[tokio::test]
+async fn what_is_protected_is_changed_by_nobody_else() {
+    let f = Fixture::new().await;
+    f.apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: runner, namespace: solar-a}}").await;
+    f.apply("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: runner}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: runner, namespace: solar-a}]}").await;
+    f.apply(&tr("r", &format!("serviceAccount: {{name: runner}}\nresources:\n- rawItems: [{MAP}]"))).await;
+    f.ready(TR, "solar-a", "r", "True", "").await;
+    let person = f.person("carol").await;
+    let maps = person.api(&client::resources::CONFIG_MAPS);
+    let edit = |patch: &str| client::Patch::Merge(object::yaml::parse(patch.as_bytes()).unwrap());
+    let params = client::PatchParams::default();
+    for patch in ["data: {ns: evil}", "metadata: {labels: {projectcapsule.dev/protected-by: null}}"] {
+        let error = maps.patch("solar-b", "cm", &edit(patch), &params).await.unwrap_err();
+        assert!(error.to_string().contains("protected by TenantResource solar-a/r"), "{error}");
+    }
+    assert!(maps.delete("solar-b", "cm", &client::DeleteParams::default()).await.unwrap_err().is_forbidden());
+    // The account that manages it may, and so may everybody once it is not protected.
+    let runner = f.client.acting_as("system:serviceaccount:solar-a:runner", &["system:authenticated"]);
+    runner
+        .api(&client::resources::CONFIG_MAPS)
+        .patch("solar-b", "cm", &edit("metadata: {labels: {a: b}}"), &params)
+        .await
+        .unwrap();
+    let accounts = person.api(&client::resources::SERVICE_ACCOUNTS);
+    let error = accounts.delete("solar-a", "runner", &client::DeleteParams::default()).await.unwrap_err();
+    assert!(error.to_string().contains("the service account is used by TenantResource solar-a/r"), "{error}");
+    // Labels alone protect nothing, and cannot be forged.
+    let forged = "{apiVersion: v1, kind: ConfigMap, metadata: {name: mine, namespace: solar-b, labels: {projectcapsule.dev/protected-by: replications}}}";
+    let error = f.apply_as(&person, forged).await.unwrap_err();
+    assert!(error.to_string().contains("is set by the controller only"), "{error}");
+    f.apply(&tr(
+        "r",
+        &format!("serviceAccount: {{name: runner}}\nresources:\n- policy: {{protect: false}}\n  rawItems: [{MAP}]"),
+    ))
+    .await;
+    f.ready(TR, "solar-a", "r", "True", "").await;
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    maps.patch("solar-b", "cm", &edit("metadata: {labels: {c: d}}"), &params).await.unwrap();
+    // A role binding of a tenant is its controller's.
+    let bindings = person.api(
+        &f.resource(&object::yaml::parse(b"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}").unwrap())
+            .await,
+    );
+    let all = bindings.list("solar-b", &client::ListParams::default()).await.unwrap().items;
+    let error = bindings.delete("solar-b", all[0].name(), &client::DeleteParams::default()).await.unwrap_err();
+    assert!(error.to_string().contains("managed by a Tenant"), "{error}");
 }

@@ -54,7 +54,7 @@ impl Request<'_> {
     }
 }
 
-/// The manager's part in admission. A clone is the same. Before the manager runs, everything passes.
+/// The manager's part in admission. A clone is the same. Before the manager runs, everything passes but permits.
 #[derive(Clone, Default)]
 pub struct Admission {
     shared: Arc<OnceLock<Arc<Shared>>>,
@@ -79,7 +79,13 @@ impl Admission {
     ///
     /// Why the write is not possible.
     pub fn mutate(&self, request: &Request<'_>, object: &mut Value) -> Result<bool, String> {
-        let Some(shared) = self.shared.get().filter(|_| request.group == GROUP) else { return Ok(false) };
+        if request.group != GROUP {
+            return Ok(false);
+        }
+        let Some(shared) = self.shared.get() else {
+            let is_permit = request.resource == PERMITS.plural;
+            return if is_permit { Err("the manager is starting; try again".to_owned()) } else { Ok(false) };
+        };
         match (request.resource, request.subresource) {
             (r, "") if r == TENANT_RESOURCES.plural || r == GLOBAL_TENANT_RESOURCES.plural => Ok(add_policies(object)),
             (r, sub) if r == PERMITS.plural => permits::mutate(shared, request, sub, object),

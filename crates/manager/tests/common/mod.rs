@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, dead_code)]
 
+use apiserver::Server;
+use apiserver::admission::{Admission, Attributes, Step};
+use apiserver::answer::Failure;
+use apiserver::auth::UserInfo;
 use client::{Client, DeleteParams, Patch, PatchParams, Resource};
 use controllers::InProcess;
 use object::{Value, json, yaml};
@@ -12,6 +16,56 @@ use tokio::task::JoinHandle;
 pub struct Fixture {
     pub client: Client,
     manager: JoinHandle<()>,
+}
+
+/// The manager's part in admission, as the program wires it.
+struct Managed(manager::Admission);
+
+fn request<'a>(a: &Attributes<'a>) -> manager::admission::Request<'a> {
+    manager::admission::Request {
+        operation: a.operation,
+        group: &a.resource.group,
+        resource: &a.resource.plural,
+        kind: &a.resource.kind,
+        subresource: a.subresource,
+        namespace: a.namespace,
+        name: a.name,
+        user: &a.user.name,
+        groups: &a.user.groups,
+        old: a.old,
+        now: a.now,
+    }
+}
+
+fn refused(a: &Attributes<'_>, why: String) -> Failure {
+    object::Status::forbidden(a.resource.qualified(), a.name, &why).into()
+}
+
+impl Admission for Managed {
+    fn mutate<'a>(
+        &'a self,
+        _: &'a Server,
+        a: Attributes<'a>,
+        object: Option<&'a mut Value>,
+        _: &'a mut Vec<String>,
+    ) -> Step<'a, bool> {
+        let changed = object.map_or(Ok(false), |object| self.0.mutate(&request(&a), object));
+        Box::pin(std::future::ready(changed.map_err(|why| refused(&a, why))))
+    }
+
+    fn validate<'a>(
+        &'a self,
+        _: &'a Server,
+        a: Attributes<'a>,
+        object: Option<&'a Value>,
+        _: &'a mut Vec<String>,
+    ) -> Step<'a, ()> {
+        Box::pin(std::future::ready(self.0.validate(&request(&a), object).map_err(|why| refused(&a, why))))
+    }
+
+    fn concerns(&self, _: &apiserver::catalogue::Resource) -> bool {
+        true
+    }
 }
 
 impl Drop for Fixture {
@@ -25,12 +79,17 @@ impl Fixture {
     pub async fn new() -> Self {
         let store = Arc::new(store::Embedded::in_memory(store::Options::default()));
         let authorizer = apiserver::rbac::Rbac::open(store.clone()).await.unwrap();
-        let options = apiserver::Options { authorizer, ..apiserver::Options::default() };
+        let admission = manager::Admission::default();
+        let managed: Arc<dyn apiserver::admission::Admission> = Arc::new(Managed(admission.clone()));
+        let options = apiserver::Options { authorizer, admission: managed, ..apiserver::Options::default() };
         let server = apiserver::Server::new(store, options).await.unwrap();
-        let client = Client::new(Arc::new(InProcess::controller_manager(server)));
+        let client = Client::new(Arc::new(InProcess::controller_manager(server.clone())));
         manager::kinds::install(&client).await.unwrap();
-        let own = client.clone();
-        let manager = tokio::spawn(async move { manager::run(own, manager::Options::default()).await.unwrap() });
+        let options = manager::Options { admission, ..manager::Options::default() };
+        let user =
+            UserInfo { name: options.user.clone(), groups: vec!["system:masters".into()], ..UserInfo::default() };
+        let own = Client::new(Arc::new(InProcess::new(server, user)));
+        let manager = tokio::spawn(async move { manager::run(own, options).await.unwrap() });
         let fixture = Fixture { client, manager };
         for (tenant, namespaces) in [("solar", &["solar-a", "solar-b"][..]), ("wind", &["wind-a"])] {
             fixture.apply(&format!("{{apiVersion: capsule.clastix.io/v1beta2, kind: Tenant, metadata: {{name: {tenant}, labels: {{energy: renewable}}}}, spec: {{owners: [{{kind: User, name: {tenant}-owner}}]}}}}")).await;
@@ -38,7 +97,15 @@ impl Fixture {
                 fixture.namespace(namespace, tenant).await;
             }
         }
+        let is_counted = |t: &Value| t.at(&["status", "size"]) == Some(&Value::Int(2));
+        fixture.until("capsule.clastix.io/v1beta2/Tenant", "", "solar", |t| t.is_some_and(is_counted)).await;
         fixture
+    }
+
+    /// Somebody with every right, but no administrator.
+    pub async fn person(&self, name: &str) -> Client {
+        self.apply(&format!("{{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {{name: {name}}}, roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}}, subjects: [{{kind: User, name: {name}}}]}}")).await;
+        self.client.acting_as(name, &["system:authenticated"])
     }
 
     pub async fn namespace(&self, name: &str, tenant: &str) {
@@ -56,12 +123,16 @@ impl Fixture {
     }
 
     pub async fn try_apply(&self, text: &str) -> client::Result<Value> {
+        self.apply_as(&self.client, text).await
+    }
+
+    pub async fn apply_as(&self, who: &Client, text: &str) -> client::Result<Value> {
         let mut last = Value::Null;
         for (object, _) in yaml::parse_all(text.as_bytes()).unwrap() {
             let resource = self.resource(&object).await;
             let (namespace, name) = (object.namespace().to_owned(), object.name().to_owned());
             let apply = Patch::Apply { object, manager: "somebody".into(), force: true };
-            last = self.client.api(&resource).patch(&namespace, &name, &apply, &PatchParams::default()).await?;
+            last = who.api(&resource).patch(&namespace, &name, &apply, &PatchParams::default()).await?;
         }
         Ok(last)
     }

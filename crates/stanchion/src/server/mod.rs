@@ -4,6 +4,7 @@ mod audit;
 mod controllers;
 mod kubeconfig;
 mod logging;
+mod manager;
 mod oidc;
 mod pki;
 
@@ -136,6 +137,10 @@ pub struct Args {
     #[command(flatten)]
     audit: audit::Args,
 
+    /// Run the controllers of tenants, their resources and permits
+    #[arg(long, env = "STANCHION_MANAGER")]
+    manager: bool,
+
     /// Let requests without credentials in as system:anonymous
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
     anonymous_auth: bool,
@@ -206,14 +211,17 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let address = listener.address()?;
     let authorizer = authorizer(&args.authorization_mode, &store).await?;
     let controllers = controllers::Controllers::new(&args.controllers, args.workloads)?;
+    let managed = ::manager::Admission::default();
+    let mut admission = Chain::new();
+    if args.manager {
+        admission = admission.with(manager::Managed(managed.clone()));
+    }
+    let webhook_admission = Webhooks::new(webhooks.clone(), args.attribute_webhook_changes);
+    let admission = admission.with(Policies::default()).with(webhook_admission);
     let options = apiserver::Options {
         authorizer,
         tokens,
-        admission: Arc::new(
-            Chain::new()
-                .with(Policies::default())
-                .with(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes)),
-        ),
+        admission: Arc::new(admission),
         plugins: Plugins::new(&args.enable_admission_plugins, &args.disable_admission_plugins)?,
         converter: Arc::new(WebhookConverter::new(webhooks)),
         audit: args.audit.open()?,
@@ -227,6 +235,7 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let root_ca = std::fs::read_to_string(pki.file("ca.crt"))?;
     let settings = Settings { root_ca, simulated, ..Settings::default() };
     let running = start(&Context::new(server.clone(), settings), |name| controllers.has(name));
+    let manager = args.manager.then(|| manager::start(&server, managed));
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(listener.serve(server.clone(), stopped));
 
@@ -241,6 +250,9 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     }
     let _ = stop.send(true);
     drop(running);
+    if let Some(manager) = manager {
+        manager.abort();
+    }
     server.shutdown();
     let end = async {
         let _ = serving.await;

@@ -1,0 +1,81 @@
+//! The managed-resource controllers inside the server (`--manager`).
+
+use ::controllers::InProcess;
+use apiserver::Server;
+use apiserver::admission::{Admission, Attributes, Step};
+use apiserver::answer::Failure;
+use apiserver::auth::UserInfo;
+use apiserver::catalogue::Resource;
+use client::Client;
+use object::{Status, Value};
+use std::future::ready;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// The user as whom the controllers work.
+const USER: &str = "system:serviceaccount:capsule-system:capsule";
+
+/// What the manager has to say of a write.
+pub(super) struct Managed(pub manager::Admission);
+
+/// Starts the controllers. They end when the handle is aborted.
+pub(super) fn start(server: &Arc<Server>, admission: manager::Admission) -> JoinHandle<()> {
+    let groups = ["system:masters", "system:serviceaccounts", "system:serviceaccounts:capsule-system"];
+    let user = UserInfo { name: USER.to_owned(), groups: groups.map(str::to_owned).to_vec(), ..UserInfo::default() };
+    let client = Client::new(Arc::new(InProcess::new(server.clone(), user)));
+    let options = manager::Options { user: USER.to_owned(), admission, ..manager::Options::default() };
+    tokio::spawn(async move {
+        if let Err(error) = manager::run(client, options).await {
+            tracing::error!(%error, "the managed-resource controllers cannot run");
+        }
+    })
+}
+
+fn request<'a>(attributes: &Attributes<'a>) -> manager::admission::Request<'a> {
+    manager::admission::Request {
+        operation: attributes.operation,
+        group: &attributes.resource.group,
+        resource: &attributes.resource.plural,
+        kind: &attributes.resource.kind,
+        subresource: attributes.subresource,
+        namespace: attributes.namespace,
+        name: attributes.name,
+        user: &attributes.user.name,
+        groups: &attributes.user.groups,
+        old: attributes.old,
+        now: attributes.now,
+    }
+}
+
+fn refused(attributes: &Attributes<'_>, why: &str) -> Failure {
+    Status::forbidden(attributes.resource.qualified(), attributes.name, why).into()
+}
+
+impl Admission for Managed {
+    fn mutate<'a>(
+        &'a self,
+        _: &'a Server,
+        attributes: Attributes<'a>,
+        object: Option<&'a mut Value>,
+        _: &'a mut Vec<String>,
+    ) -> Step<'a, bool> {
+        let changed = object.map_or(Ok(false), |object| self.0.mutate(&request(&attributes), object));
+        Box::pin(ready(changed.map_err(|why| refused(&attributes, &why))))
+    }
+
+    fn validate<'a>(
+        &'a self,
+        _: &'a Server,
+        attributes: Attributes<'a>,
+        object: Option<&'a Value>,
+        _: &'a mut Vec<String>,
+    ) -> Step<'a, ()> {
+        let verdict = self.0.validate(&request(&attributes), object);
+        Box::pin(ready(verdict.map_err(|why| refused(&attributes, &why))))
+    }
+
+    fn concerns(&self, _: &Resource) -> bool {
+        // Objects of any kind may be protected.
+        true
+    }
+}
