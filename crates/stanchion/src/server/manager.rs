@@ -78,4 +78,8 @@ impl Admission for Managed {
         // Objects of any kind may be protected.
         true
     }
+
+    fn mutates(&self, resource: &Resource) -> bool {
+        resource.group == ::manager::kinds::GROUP
+    }
 }
