@@ -65,6 +65,7 @@ pub const REGISTRY: &[Entry] = &[
     keyed::<crate::simulated::Scheduler>(Area::Simulated),
     keyed::<crate::volumes::Binder>(Area::Workloads),
     keyed::<crate::volumes::ClaimProtection>(Area::Workloads),
+    keyed::<crate::volumes::EphemeralVolumes>(Area::Workloads),
     keyed::<crate::volumes::VolumeProtection>(Area::Workloads),
     keyed::<crate::workloads::daemonset::DaemonSets>(Area::Workloads),
     keyed::<crate::workloads::deployment::Deployments>(Area::Workloads),

@@ -62,6 +62,11 @@ impl Written {
         }
     }
 
+    /// Nothing more will be done for a key.
+    pub fn forget(&self, key: &str) {
+        self.0.lock().remove(key);
+    }
+
     /// Whether the cache shows everything that was written for a key.
     pub fn is_shown(&self, key: &str, cache: &Cache) -> bool {
         let mut all = self.0.lock();
@@ -118,6 +123,9 @@ mod tests {
         assert!(!written.is_shown("k", &new) && written.is_shown("k", &going));
         written.wrote("k", &pod(9, ""));
         written.observe(&Change { old: Some(Arc::new(pod(9, ""))), new: None });
+        assert!(written.is_shown("k", &none));
+        written.wrote("k", &pod(10, ""));
+        written.forget("k");
         assert!(written.is_shown("k", &none));
     }
 }

@@ -62,7 +62,11 @@ impl Controller for CronJobs {
     }
 
     async fn sync(&self, key: &str) -> Result<Option<Duration>> {
-        let Some(cronjob) = self.cronjobs.get_key(key) else { return Ok(None) };
+        let Some(cronjob) = self.cronjobs.get_key(key) else {
+            self.made.forget(key);
+            self.told.forget(key);
+            return Ok(None);
+        };
         if !self.made.is_shown(key, &self.jobs) || !self.told.is_shown(key, &self.cronjobs) {
             return Ok(Some(SOON));
         }

@@ -94,6 +94,7 @@ impl Controller for Jobs {
         let job = self.jobs.get_key(key).filter(|job| !spec::is_managed_by_other(job));
         let Some(job) = job.filter(|job| !spec::is_finished(job)) else {
             self.memory.lock().remove(key);
+            self.written.forget(key);
             return Ok(None);
         };
         self.sync_job(key, &job).await.map(|()| None)

@@ -54,6 +54,7 @@ impl Controller for EndpointsController {
     async fn sync(&self, key: &str) -> Result<Option<Duration>> {
         let Some(service) = self.services.get_key(key) else {
             self.triggers.forget(key);
+            self.written.forget(key);
             return self.remove(key).await;
         };
         let Some(selector) = address::selector(&service) else { return Ok(None) };

@@ -50,6 +50,7 @@ impl Controller for EndpointSlices {
     async fn sync(&self, key: &str) -> Result<Option<Duration>> {
         let Some(service) = self.services.get_key(key) else {
             self.triggers.forget(key);
+            self.slices.written.forget(key);
             return Ok(None);
         };
         let Some(selector) = address::selector(&service) else { return Ok(None) };

@@ -2,11 +2,13 @@
 
 mod binder;
 mod binding;
+mod ephemeral;
 mod matching;
 mod plugins;
 mod protection;
 
 pub(crate) use binder::Binder;
+pub(crate) use ephemeral::EphemeralVolumes;
 pub(crate) use protection::{ClaimProtection, VolumeProtection};
 
 use kinds::read::Read;
