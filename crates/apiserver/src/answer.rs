@@ -142,7 +142,11 @@ pub fn with_body(code: u16, content_type: &str, body: Body) -> Response {
 
 /// A `Status` with its code.
 pub fn of_status(status: &Status) -> Response {
-    let mut response = json_value(status.code, &status.to_value());
+    with_retry(json_value(status.code, &status.to_value()), status)
+}
+
+/// The answer that holds a `Status`, with what that says about another try.
+pub(crate) fn with_retry(mut response: Response, status: &Status) -> Response {
     let seconds = status.details.as_ref().map_or(0, |d| d.retry_after_seconds);
     if seconds > 0 {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

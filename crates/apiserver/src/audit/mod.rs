@@ -138,6 +138,11 @@ impl Log {
     }
 }
 
+/// The object of an answer that is JSON or protobuf.
+fn answered(bytes: &[u8]) -> Option<Value> {
+    json::parse(bytes).ok().or_else(|| kinds::protobuf::read(bytes).ok())
+}
+
 /// A request that is audited, until its end.
 pub(crate) struct Entry {
     log: Arc<Log>,
@@ -168,7 +173,7 @@ impl Entry {
         let streams = matches!(response.body(), Body::Stream(_));
         if let Body::Whole(bytes) = response.body()
             && (code >= 400 || self.extent.level == Level::RequestResponse)
-            && let Ok(object) = json::parse(bytes)
+            && let Some(object) = answered(bytes)
         {
             if object.str_at(&["kind"]) == Some("Status") {
                 for key in ["status", "message", "reason", "details", "code"] {

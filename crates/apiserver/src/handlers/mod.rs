@@ -113,7 +113,8 @@ pub(crate) async fn answer(
         Ok(resource) => resource,
         Err(failure) => return (Err(failure), Warnings::default()),
     };
-    let offer = Offer { custom: resource.is_custom(), watch: info.verb == Verb::Watch };
+    let custom = resource.is_custom();
+    let offer = Offer { custom, watch: info.verb == Verb::Watch, protobuf: !custom };
     let form = match negotiate(&parts.headers, query, offer) {
         Ok(form) => form,
         Err(failure) => return (Err(failure), Warnings::default()),
@@ -143,7 +144,7 @@ pub(crate) async fn answer(
 /// A failure as an answer, in the encoding that the client asks for.
 pub(crate) fn refuse(failure: Failure, parts: &Parts, query: &Query) -> Response {
     let Failure::Status(status) = failure else { return failure.into_response() };
-    match negotiate(&parts.headers, query, Offer { custom: true, watch: false }) {
+    match negotiate(&parts.headers, query, Offer { custom: true, watch: false, protobuf: true }) {
         Ok(form) => present::status(form, &status),
         Err(_) => Failure::Status(status).into_response(),
     }

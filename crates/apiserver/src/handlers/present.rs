@@ -4,7 +4,7 @@ use super::Request;
 use crate::answer::{self, Outcome, Response};
 use crate::catalogue::Resource;
 use crate::registry::{self, Stored, codec};
-use crate::request::{Encoding, Form, Shape};
+use crate::request::{Encoding, Form, PROTOBUF, Shape};
 use crate::table::{self, Include};
 use crate::yaml;
 use object::{Map, Status, Value, json};
@@ -149,6 +149,14 @@ pub(crate) fn finish(form: Form, code: u16, json_text: Vec<u8>) -> Response {
             answer::json_bytes(code, pretty(&value))
         }
         Encoding::Json => answer::json_bytes(code, json_text),
+        Encoding::Protobuf => {
+            let object = json::parse(&json_text).ok();
+            match object.and_then(|object| kinds::protobuf::write(&object)) {
+                Some(bytes) => answer::bytes_of_type(code, PROTOBUF, bytes),
+                // What has no such form is better told in another than not at all.
+                None => answer::json_bytes(code, json_text),
+            }
+        }
     }
 }
 
@@ -156,7 +164,7 @@ pub(crate) fn finish(form: Form, code: u16, json_text: Vec<u8>) -> Response {
 pub(crate) fn status(form: Form, status: &Status) -> Response {
     match form.encoding {
         Encoding::Json if !form.pretty => answer::of_status(status),
-        _ => finish(form, status.code, json::to_vec(&status.to_value())),
+        _ => answer::with_retry(finish(form, status.code, json::to_vec(&status.to_value())), status),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::catalogue::Resource;
 use crate::metrics::InFlight;
 use crate::registry::{self, BatchKey, FrameKey, Selection, Stored};
 use crate::request::options::{ListOptions, parse_version};
-use crate::request::{Form, Shape};
+use crate::request::{Encoding, Form, PROTOBUF, Shape};
 use crate::table::{self, Include};
 use bytes::Bytes;
 use futures_util::stream;
@@ -66,6 +66,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
     } else {
         selection.name().filter(|_| !resource.namespaced || !request.info.namespace.is_empty())
     };
+    let encoding = request.form.encoding;
     let range = match named {
         Some(name) => Range::key(format!("{prefix}{name}")),
         None => Range::prefix(prefix),
@@ -108,13 +109,17 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
     };
     match watch {
         Ok(watch) => state.watch = Some(watch),
-        Err(error) => state.last = Some(error_frame(&error, after)),
+        Err(error) => state.last = Some(error_frame(encoding, &error, after)),
     }
     let frames = stream::unfold(state, |mut state| async move {
         let bytes = state.next().await?;
         Some((Ok::<_, Infallible>(Frame::data(bytes)), state))
     });
-    Ok(answer::with_body(200, "application/json", Body::stream(StreamBody::new(frames))))
+    let content_type = match encoding {
+        Encoding::Protobuf => format!("{PROTOBUF};stream=watch"),
+        _ => "application/json".to_owned(),
+    };
+    Ok(answer::with_body(200, &content_type, Body::stream(StreamBody::new(frames))))
 }
 
 /// Between half an hour and an hour, so that the watches of a client do not all end together.
@@ -195,7 +200,8 @@ impl Watching {
                 Happened::Events(Err(error)) => {
                     let delivered = watch.delivered();
                     self.watch = None;
-                    self.last = (!matches!(error, WatchError::Closed)).then(|| error_frame(&error, delivered));
+                    self.last = (!matches!(error, WatchError::Closed))
+                        .then(|| error_frame(self.form.encoding, &error, delivered));
                 }
                 Happened::Events(Ok(batch)) => {
                     if let Some(bytes) = self.shared_batch(&batch) {
@@ -274,6 +280,7 @@ impl Watching {
     /// What names the frame of an event, and of one type where `ty` says which.
     fn frame_key(&self, event: &Event, ty: u8) -> FrameKey {
         let form = ty | (self.form.shape as u8) << 2 | u8::from(self.form.version != "v1") << 5;
+        let form = form | u8::from(self.form.encoding == Encoding::Protobuf) << 6;
         FrameKey { revision: event.revision, serial: self.resource.serial, form }
     }
 
@@ -313,6 +320,13 @@ impl Watching {
     }
 
     fn write_frame(&self, ty: Type, shown: &Shown, out: &mut Vec<u8>) {
+        if self.form.encoding == Encoding::Protobuf {
+            let mut text = Vec::with_capacity(shown.stored.len_hint());
+            present::write_item(&self.resource, self.form, shown, &mut text);
+            let object = json::parse(&text).unwrap_or_default();
+            out.extend_from_slice(&value_frame(Encoding::Protobuf, ty.name(), &object));
+            return;
+        }
         open(out, ty.name());
         present::write_item(&self.resource, self.form, shown, out);
         out.extend_from_slice(b"}\n");
@@ -338,7 +352,7 @@ impl Watching {
                 table::table(columns.as_deref(), vec![row], meta, self.form.version)
             }
         };
-        Some(value_frame(ty.name(), &object))
+        Some(value_frame(self.form.encoding, ty.name(), &object))
     }
 
     fn bookmark_frame(&mut self, revision: Revision) -> Bytes {
@@ -350,12 +364,12 @@ impl Watching {
             Shape::Full => (self.resource.kind.clone(), self.resource.api_version()),
             Shape::Table => {
                 let table = table::table(None, Vec::new(), meta, self.form.version);
-                return value_frame("BOOKMARK", &table).into();
+                return value_frame(self.form.encoding, "BOOKMARK", &table).into();
             }
             _ => ("PartialObjectMetadata".to_owned(), format!("meta.k8s.io/{}", self.form.version)),
         };
         let object = map! { "kind" => kind, "apiVersion" => api_version, "metadata" => meta };
-        value_frame("BOOKMARK", &Value::Object(object)).into()
+        value_frame(self.form.encoding, "BOOKMARK", &Value::Object(object)).into()
     }
 }
 
@@ -376,7 +390,14 @@ fn open(out: &mut Vec<u8>, ty: &str) {
     out.extend_from_slice(b"\",\"object\":");
 }
 
-fn value_frame(ty: &str, object: &Value) -> Vec<u8> {
+fn value_frame(encoding: Encoding, ty: &str, object: &Value) -> Vec<u8> {
+    if encoding == Encoding::Protobuf {
+        let failed = || {
+            let status = Status::internal("an object has no protobuf form");
+            kinds::protobuf::write_event("ERROR", &status.to_value())
+        };
+        return kinds::protobuf::write_event(ty, object).or_else(failed).unwrap_or_default();
+    }
     let mut out = Vec::with_capacity(512);
     open(&mut out, ty);
     out.extend_from_slice(json::to_string(object).as_bytes());
@@ -385,7 +406,7 @@ fn value_frame(ty: &str, object: &Value) -> Vec<u8> {
 }
 
 /// The event that ends a watch which cannot go on.
-fn error_frame(error: &WatchError, at: Revision) -> Bytes {
+fn error_frame(encoding: Encoding, error: &WatchError, at: Revision) -> Bytes {
     let status = match error {
         WatchError::Compacted { requested, oldest } => {
             Status::expired(format!("too old resource version: {requested} ({oldest})"))
@@ -393,5 +414,5 @@ fn error_frame(error: &WatchError, at: Revision) -> Bytes {
         WatchError::Lagged { oldest, .. } => Status::expired(format!("too old resource version: {at} ({oldest})")),
         error => Status::internal(error),
     };
-    value_frame("ERROR", &status.to_value()).into()
+    value_frame(encoding, "ERROR", &status.to_value()).into()
 }

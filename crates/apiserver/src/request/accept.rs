@@ -12,6 +12,8 @@ pub enum Encoding {
     Json,
     /// `application/yaml`
     Yaml,
+    /// `application/vnd.kubernetes.protobuf`
+    Protobuf,
 }
 
 /// What an answer shows of the objects.
@@ -43,10 +45,12 @@ pub struct Form {
 /// What a resource can answer with.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
-    /// Whether the resource is a custom one, which has no protobuf form.
+    /// Whether the resource is a custom one.
     pub custom: bool,
     /// Whether the answer is a watch.
     pub watch: bool,
+    /// Whether whole objects have a protobuf form; metadata alone always has one.
+    pub protobuf: bool,
 }
 
 /// Chooses the form: the first acceptable one in the client's order of preference.
@@ -69,14 +73,14 @@ pub fn negotiate(headers: &HeaderMap, query: &Query, offer: Offer) -> Outcome<Fo
         let encoding = match clause.media_type {
             "application/json" | "*/*" | "application/*" => Encoding::Json,
             "application/yaml" if !offer.watch => Encoding::Yaml,
-            "application/vnd.kubernetes.protobuf" => {
-                known = true;
-                continue;
-            }
+            PROTOBUF => Encoding::Protobuf,
             _ => continue,
         };
         known = true;
         let Some((shape, version)) = clause.shape() else { continue };
+        if encoding == Encoding::Protobuf && (shape == Shape::Table || shape == Shape::Full && !offer.protobuf) {
+            continue;
+        }
         return Ok(Form { encoding, shape, version, ..form });
     }
     // The router of built-in kinds sees media types first, and says so in its own words.
@@ -87,7 +91,10 @@ pub fn negotiate(headers: &HeaderMap, query: &Query, offer: Offer) -> Outcome<Fo
     Err(not_acceptable(&format!("only the following media types are accepted: {}", OFFERED.join(", "))))
 }
 
-const OFFERED: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+/// The media type of protobuf with the envelope of Kubernetes.
+pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+const OFFERED: [&str; 3] = ["application/json", "application/yaml", PROTOBUF];
 
 /// 406 with a message.
 pub fn not_acceptable(message: &str) -> Failure {
@@ -152,7 +159,7 @@ mod tests {
 
     fn form(accept: &'static str, custom: bool) -> Result<(Encoding, Shape), String> {
         let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
-        match negotiate(&headers, &Query::default(), Offer { custom, watch: false }) {
+        match negotiate(&headers, &Query::default(), Offer { custom, watch: false, protobuf: !custom }) {
             Ok(form) => Ok((form.encoding, form.shape)),
             Err(Failure::Status(status)) => Err(status.message),
             Err(other) => Err(format!("{other:?}")),
@@ -171,6 +178,23 @@ mod tests {
         ] {
             assert_eq!(form(accept, true), Ok(expected), "{accept}");
         }
+    }
+
+    #[test]
+    fn protobuf_is_for_built_in_kinds_and_for_metadata() {
+        let metadata =
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+        let table = "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/yaml";
+        let whole = "application/vnd.kubernetes.protobuf,application/json";
+        for (accept, custom, expected) in [
+            (whole, false, (Encoding::Protobuf, Shape::Full)),
+            (whole, true, (Encoding::Json, Shape::Full)),
+            (metadata, true, (Encoding::Protobuf, Shape::Metadata)),
+            (table, false, (Encoding::Yaml, Shape::Full)),
+        ] {
+            assert_eq!(form(accept, custom), Ok(expected), "{accept}");
+        }
+        assert!(form("application/vnd.kubernetes.protobuf", true).is_err());
     }
 
     #[test]

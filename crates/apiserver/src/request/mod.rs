@@ -7,6 +7,6 @@ mod info;
 pub mod options;
 mod query;
 
-pub use accept::{Encoding, Form, Offer, Shape, negotiate, not_acceptable};
+pub use accept::{Encoding, Form, Offer, PROTOBUF, Shape, negotiate, not_acceptable};
 pub use info::{RequestInfo, Verb};
 pub use query::Query;

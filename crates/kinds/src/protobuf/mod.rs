@@ -85,13 +85,25 @@ pub fn read(body: &[u8]) -> Result<Value, String> {
         }
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let Some(definition) = definitions().of_kind(group, version, &kind) else {
+    let Some(definition) = definition_of(group, version, &kind) else {
         return Err(format!("no kind \"{kind}\" is registered for version \"{api_version}\""));
     };
     let mut object = message(definition, raw, 0)?;
     object.insert("apiVersion", Value::from(api_version));
     object.insert("kind", Value::from(kind));
     Ok(Value::Object(object))
+}
+
+/// The names of definitions under `io.k8s.apimachinery.pkg.apis.meta.v1`.
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+
+/// The definition of a kind; a `Status` is published under none.
+fn definition_of(group: &str, version: &str, kind: &str) -> Option<&'static Definition> {
+    let found = definitions().of_kind(group, version, kind);
+    found.or_else(|| match (group, version, kind) {
+        ("", "v1", "Status") => definitions().get(&format!("{META}Status")),
+        _ => None,
+    })
 }
 
 fn message(definition: &'static Definition, text: &[u8], depth: usize) -> Result<Map, String> {

@@ -4,15 +4,12 @@
 //! upstream writes (there, what is no pointer is always written), and never wrong about a pointer.
 
 use super::wire::Writer;
-use super::{MAGIC, MAX_DEPTH, Place, is_special, resolved, tags};
+use super::{MAGIC, MAX_DEPTH, META, Place, definition_of, is_special, resolved, tags};
 use crate::definitions::{Definition, Schema, Type, definitions};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use object::{Map, Value, json};
-
-/// The names of definitions under `io.k8s.apimachinery.pkg.apis.meta.v1`.
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
 /// Writes an object, a list, a `Status` or partial metadata with the envelope around it, as
 /// [`read`](super::read) reads it. None for what has no protobuf form: custom resources, tables.
@@ -63,11 +60,7 @@ fn content(out: &mut Writer, api_version: &str, kind: &str, members: &Map) -> Op
             _ => None,
         };
     }
-    let definition = match definitions().of_kind(group, version, kind) {
-        Some(definition) => definition,
-        None if (api_version, kind) == ("v1", "Status") => definitions().get(&format!("{META}Status"))?,
-        None => return None,
-    };
+    let definition = definition_of(group, version, kind)?;
     fields(out, definition, definition.name, members, 0)
 }
 
