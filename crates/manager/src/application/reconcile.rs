@@ -403,8 +403,12 @@ impl Controller {
     ) -> Option<Vec<Service>> {
         let all = components(carried).ok()?;
         let before = status.fields.get("services").and_then(Value::as_array).unwrap_or_default();
-        let place =
-            |service: &Value| Placement { cluster: text(service, "cluster"), namespace: text(service, "namespace") };
+        let place = |service: &Value| {
+            let namespace = text(service, "namespace");
+            // The application's own namespace is no other place.
+            let namespace = if namespace == carried.namespace() { String::new() } else { namespace };
+            Placement { cluster: text(service, "cluster"), namespace }
+        };
         let placed: Vec<(Component, Placement)> = if before.is_empty() {
             all.into_iter().map(|component| (component, Placement::default())).collect()
         } else {
