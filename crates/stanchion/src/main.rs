@@ -1,5 +1,6 @@
 //! The command line of Stanchion.
 
+mod app;
 mod check;
 mod cluster;
 mod config;
@@ -30,6 +31,8 @@ enum Command {
     Server(Box<server::Args>),
     /// Say what the API server would say of CRDs and objects, offline
     Check(check::Args),
+    /// Deploy Applications, and see what became of them
+    App(app::Args),
     /// Show who owns each field of an object, or what an apply would do
     Ownership(ownership::Args),
     /// Stand in for kube-apiserver and etcd in test environments such as controller-runtime's envtest
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
     finish(match Cli::parse_from(words).command {
         Command::Server(args) => server::run(*args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(args),
+        Command::App(args) => app::run(args).map(|()| ExitCode::SUCCESS),
         Command::Ownership(args) => ownership::run(args).map(|()| ExitCode::SUCCESS),
         Command::Envtest(args) => envtest::run(args).map(|()| ExitCode::SUCCESS),
         Command::Completion { shell } => {

@@ -2,7 +2,10 @@
 
 use super::Kubeconfig;
 use bytes::Bytes;
+use client::{BoxFuture, Transport};
+use futures_util::TryStreamExt;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use object::{Value, json};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
@@ -114,43 +117,64 @@ impl Cluster {
     }
 
     async fn send(&self, method: &str, path: &str) -> Result<(u16, Bytes), Failure> {
+        let request = hyper::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("User-Agent", AGENT)
+            .header("Accept", "application/json");
+        let response = self.request(request.body(Bytes::new())?).await?;
+        let code = response.status().as_u16();
+        Ok((code, response.into_body().collect().await?.to_bytes()))
+    }
+
+    /// Sends a request for a path of the server, as the kubeconfig's user.
+    async fn request(&self, request: hyper::Request<Bytes>) -> Result<hyper::Response<Incoming>, Failure> {
         let stream = TcpStream::connect((self.host.as_str(), self.port))
             .await
             .map_err(|e| format!("cannot reach {}: {e}", self.config.server))?;
         match &self.tls {
-            None => self.exchange(stream, method, path).await,
+            None => self.exchange(stream, request).await,
             Some(tls) => {
                 let name = ServerName::try_from(self.host.clone())?;
                 let stream = TlsConnector::from(tls.clone())
                     .connect(name, stream)
                     .await
                     .map_err(|e| format!("cannot reach {}: {e}", self.config.server))?;
-                self.exchange(stream, method, path).await
+                self.exchange(stream, request).await
             }
         }
     }
 
-    async fn exchange<S>(&self, stream: S, method: &str, path: &str) -> Result<(u16, Bytes), Failure>
+    async fn exchange<S>(&self, stream: S, request: hyper::Request<Bytes>) -> Result<hyper::Response<Incoming>, Failure>
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
-        let mut request = hyper::Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.base))
-            .header("Host", format!("{}:{}", self.host, self.port))
-            .header("User-Agent", concat!("stanchion/", env!("CARGO_PKG_VERSION")))
-            .header("Accept", "application/json");
+        let (mut parts, body) = request.into_parts();
+        parts.uri = format!("{}{}", self.base, parts.uri).parse()?;
+        parts.headers.insert("Host", format!("{}:{}", self.host, self.port).parse()?);
         if !self.config.token.is_empty() {
-            request = request.header("Authorization", format!("Bearer {}", self.config.token));
+            parts.headers.insert("Authorization", format!("Bearer {}", self.config.token).parse()?);
         }
-        if let Some(user) = &self.user {
-            request = request.header("Impersonate-User", user);
+        if let Some(user) = self.user.as_ref().filter(|_| !parts.headers.contains_key("Impersonate-User")) {
+            parts.headers.insert("Impersonate-User", user.parse()?);
         }
-        let response = sender.send_request(request.body(Full::<Bytes>::default())?).await?;
-        let code = response.status().as_u16();
-        Ok((code, response.into_body().collect().await?.to_bytes()))
+        Ok(sender.send_request(hyper::Request::from_parts(parts, Full::new(body))).await?)
+    }
+}
+
+/// Who we say we are.
+const AGENT: &str = concat!("stanchion/", env!("CARGO_PKG_VERSION"));
+
+impl Transport for Cluster {
+    fn send(&self, request: hyper::Request<Bytes>) -> BoxFuture<'_, Result<client::Response, client::Error>> {
+        Box::pin(async move {
+            let response = self.request(request).await.map_err(|error| client::Error::Transport(error.to_string()))?;
+            Ok(response.map(|body| -> client::Body {
+                Box::pin(body.into_data_stream().map_err(|error| client::Error::Transport(error.to_string())))
+            }))
+        })
     }
 }
 

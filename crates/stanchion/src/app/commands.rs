@@ -1,0 +1,318 @@
+//! The subcommands.
+
+use super::{Wait, view};
+use crate::cluster::{Cluster, Failure};
+use client::{Client, DeleteParams, ListParams, Patch, PatchParams, Resource};
+use manager::application::kinds::{APPLICATIONS, REVISIONS, TRACKERS};
+use manager::application::three_way::{self, Change, Strategy};
+use manager::application::tracker::{Entry, Tracker, Trackers};
+use manager::application::{health, names};
+use object::{Value, json, map, yaml};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often a waiting command looks.
+const LOOK: Duration = Duration::from_millis(250);
+/// Who applies files.
+const MANAGER: &str = "stanchion-app";
+
+/// A cluster and a namespace.
+pub struct Session {
+    client: Client,
+    namespace: String,
+}
+
+impl Session {
+    /// Works in a namespace of a cluster.
+    pub fn new(cluster: Cluster, namespace: String) -> Self {
+        let client = Client::new(Arc::new(cluster)).with_user_agent(concat!("stanchion/", env!("CARGO_PKG_VERSION")));
+        Session { client, namespace }
+    }
+
+    async fn application(&self, name: &str) -> Result<Value, Failure> {
+        Ok(self.client.api(&APPLICATIONS).get(&self.namespace, name).await?)
+    }
+
+    async fn patch(&self, resource: &Resource, name: &str, patch: Value, params: &PatchParams) -> Result<(), Failure> {
+        let namespace = if resource.namespaced { self.namespace.as_str() } else { "" };
+        self.client.api(resource).patch(namespace, name, &Patch::Merge(patch), params).await?;
+        Ok(())
+    }
+
+    /// Applies a file.
+    pub async fn up(&self, file: &Path, publish_version: Option<&str>, wait: Wait) -> Result<(), Failure> {
+        let text = if file == Path::new("-") {
+            std::io::read_to_string(std::io::stdin())?.into_bytes()
+        } else {
+            std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?
+        };
+        let objects = yaml::parse_all(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+        for (mut object, _) in objects {
+            if object.is_null() {
+                continue;
+            }
+            let (api_version, kind) = (text_at(&object, "apiVersion"), text_at(&object, "kind"));
+            let resource = self.client.resource_of(&api_version, &kind).await?;
+            let resource =
+                resource.ok_or_else(|| format!("no matches for kind {kind:?} in version {api_version:?}"))?;
+            if resource.namespaced && object.namespace().is_empty() {
+                object.set_at(&["metadata", "namespace"], self.namespace.as_str().into());
+            }
+            let is_application = kind == "Application";
+            if let Some(version) = publish_version.filter(|_| is_application) {
+                object.set_at(&["metadata", "annotations", names::PUBLISH_VERSION], version.into());
+            }
+            let (namespace, name) = (object.namespace().to_owned(), object.name().to_owned());
+            let apply = Patch::Apply { object, manager: MANAGER.to_owned(), force: false };
+            let applied = self.client.api(&resource).patch(&namespace, &name, &apply, &PatchParams::default()).await?;
+            println!("{}/{name} applied", resource.plural);
+            if is_application && wait.wait {
+                let generation = applied.at(&["metadata", "generation"]).cloned();
+                self.until_running(&namespace, &name, generation, wait).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until an application runs, and says how far it has come.
+    async fn until_running(
+        &self,
+        namespace: &str,
+        name: &str,
+        generation: Option<Value>,
+        wait: Wait,
+    ) -> Result<(), Failure> {
+        let begin = Instant::now();
+        let mut said = String::new();
+        loop {
+            let application = self.client.api(&APPLICATIONS).get(namespace, name).await?;
+            let is_seen = application.at(&["status", "observedGeneration"]) == generation.as_ref();
+            let progress = view::progress(&application);
+            if is_seen && progress != said {
+                eprintln!("{name}: {progress}");
+                said = progress;
+            }
+            match application.str_at(&["status", "status"]) {
+                Some("running") if is_seen => return Ok(()),
+                Some(phase @ ("workflowFailed" | "workflowTerminated" | "workflowSuspending")) if is_seen => {
+                    return Err(format!("{name} is {phase}").into());
+                }
+                _ if begin.elapsed() > Duration::from_secs(wait.timeout) => {
+                    return Err(format!("{name} does not run after {} s: {said}", wait.timeout).into());
+                }
+                _ => tokio::time::sleep(LOOK).await,
+            }
+        }
+    }
+
+    /// Lists applications.
+    pub async fn list(&self, all_namespaces: bool) -> Result<(), Failure> {
+        let namespace = if all_namespaces { "" } else { &self.namespace };
+        let list = self.client.api(&APPLICATIONS).list(namespace, &ListParams::default()).await?;
+        print!("{}", view::applications(&list.items));
+        Ok(())
+    }
+
+    /// Shows one application.
+    pub async fn status(&self, name: &str, tree: bool, detail: bool) -> Result<(), Failure> {
+        let application = self.application(name).await?;
+        if !tree {
+            print!("{}", view::status(&application));
+            return Ok(());
+        }
+        let trackers = self.trackers(&application).await?;
+        let mut said = BTreeMap::new();
+        if detail {
+            for entry in trackers.iter().flat_map(|tracker| &tracker.entries) {
+                let text = match self.live(entry).await? {
+                    None => "not found".to_owned(),
+                    Some(live) => {
+                        let health = health::of(&live);
+                        let state = if health.healthy { "healthy" } else { "unhealthy" };
+                        format!("{state} {}", health.message).trim_end().to_owned()
+                    }
+                };
+                said.insert(entry.key(), text);
+            }
+        }
+        let tell = |entry: &Entry| said.get(&entry.key()).cloned().unwrap_or_default();
+        print!("{}", view::tree(&trackers, detail.then_some(&tell)));
+        Ok(())
+    }
+
+    async fn trackers(&self, application: &Value) -> Result<Trackers, Failure> {
+        let params = ListParams {
+            label_selector: format!(
+                "{}={},{}={}",
+                names::APP_NAME,
+                application.name(),
+                names::APP_NAMESPACE,
+                application.namespace()
+            ),
+            ..ListParams::default()
+        };
+        let list = self.client.api(&TRACKERS).list("", &params).await?;
+        let trackers = list.items.iter().map(Tracker::read).collect::<Result<Vec<_>, _>>()?;
+        let revision = application.str_at(&["status", "latestRevision", "name"]).unwrap_or_default();
+        let version = application.annotation(names::PUBLISH_VERSION).unwrap_or_default();
+        Ok(Trackers::classify(trackers, application.meta_str("uid"), revision, version)?)
+    }
+
+    /// The live object of an entry in this cluster.
+    async fn live(&self, entry: &Entry) -> Result<Option<Value>, Failure> {
+        let kind = &entry.identity.kind;
+        match self.client.resource_of(&kind.api_version(), &kind.kind).await? {
+            None => Ok(None),
+            Some(resource) => {
+                Ok(self.client.api(&resource).find(&entry.identity.namespace, &entry.identity.name).await?)
+            }
+        }
+    }
+
+    /// Shows where live objects differ from what is recorded.
+    pub async fn diff(&self, name: &str) -> Result<(), Failure> {
+        let application = self.application(name).await?;
+        let trackers = self.trackers(&application).await?;
+        let current = [&trackers.current, &trackers.root].into_iter().flatten();
+        let mut is_same = true;
+        for entry in current.flat_map(|tracker| &tracker.entries) {
+            let Some(raw) = entry.raw.as_ref().filter(|_| entry.cluster.is_empty()) else { continue };
+            let live = self.live(entry).await?;
+            let told = match three_way::change(live.as_ref(), raw, &Strategy::default())? {
+                Change::None => continue,
+                Change::Create(_) => "is missing".to_owned(),
+                Change::Patch(Patch::Strategic(patch) | Patch::Merge(patch)) => {
+                    format!("differs; this would put it right: {}", json::to_string(&patch))
+                }
+                _ => "differs".to_owned(),
+            };
+            is_same = false;
+            println!("{}: {told}", entry.identity);
+        }
+        if is_same {
+            println!("everything is as declared");
+        }
+        Ok(())
+    }
+
+    /// The revisions of an application, oldest first.
+    async fn revisions(&self, name: &str) -> Result<Vec<Value>, Failure> {
+        let params = ListParams { label_selector: format!("{}={name}", names::APP_NAME), ..ListParams::default() };
+        let mut all = self.client.api(&REVISIONS).list(&self.namespace, &params).await?.items;
+        let number = |revision: &Value| -> i64 {
+            revision.name().rsplit_once("-v").and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
+        };
+        all.sort_by_key(number);
+        Ok(all)
+    }
+
+    /// Lists revisions.
+    pub async fn history(&self, name: &str) -> Result<(), Failure> {
+        let application = self.application(name).await?;
+        let current = application.str_at(&["status", "latestRevision", "name"]).unwrap_or_default();
+        print!("{}", view::history(&self.revisions(name).await?, current));
+        Ok(())
+    }
+
+    /// Brings an earlier revision back: a published version from its tracker, any other by its specification.
+    pub async fn rollback(&self, name: &str, to: Option<&str>, wait: Wait) -> Result<(), Failure> {
+        let application = self.application(name).await?;
+        let current = application.str_at(&["status", "latestRevision", "name"]).unwrap_or_default();
+        let revisions = self.revisions(name).await?;
+        let version = |revision: &Value| revision.annotation(names::PUBLISH_VERSION).unwrap_or_default().to_owned();
+        let is_meant = |revision: &&Value| match to {
+            Some(to) => revision.name() == to || version(revision) == to,
+            None => {
+                revision.name() != current
+                    && revision.at(&["status", "succeeded"]).and_then(Value::as_bool) == Some(true)
+            }
+        };
+        let revision = revisions.iter().rev().find(is_meant).ok_or("there is no such revision to go back to")?;
+        let spec = revision.at(&["spec", "application", "spec"]).cloned().unwrap_or_default();
+        let published = version(revision);
+        let published = if published.is_empty() { Value::Null } else { published.into() };
+        let operations = vec![
+            map! { "op" => "test", "path" => "/metadata/resourceVersion", "value" => application.meta_str("resourceVersion") },
+            map! { "op" => "replace", "path" => "/spec", "value" => spec },
+        ];
+        let api = self.client.api(&APPLICATIONS);
+        let annotation = map! { "metadata" => map! { "annotations" => map! { names::PUBLISH_VERSION => published } } };
+        api.patch(&self.namespace, name, &Patch::Json(operations.into()), &PatchParams::default()).await?;
+        let changed =
+            api.patch(&self.namespace, name, &Patch::Merge(annotation.into()), &PatchParams::default()).await?;
+        println!("{name} goes back to {}", revision.name());
+        if wait.wait {
+            self.until_running(&self.namespace, name, changed.at(&["metadata", "generation"]).cloned(), wait).await?;
+        }
+        Ok(())
+    }
+
+    /// Holds a workflow, or lets it go on.
+    pub async fn set_suspended(&self, name: &str, suspended: bool) -> Result<(), Failure> {
+        let application = self.application(name).await?;
+        let is_suspended = application.at(&["status", "workflow", "suspend"]).and_then(Value::as_bool) == Some(true);
+        if is_suspended == suspended {
+            let state = if suspended { "is suspended already" } else { "is not suspended" };
+            return Err(format!("the workflow of {name} {state}").into());
+        }
+        let patch = map! { "status" => map! { "workflow" => map! { "suspend" => suspended } } };
+        self.patch(&APPLICATIONS, name, patch.into(), &PatchParams::status()).await?;
+        println!("{name} {}", if suspended { "suspended" } else { "resumed" });
+        Ok(())
+    }
+
+    /// Runs a workflow again.
+    pub async fn restart(&self, name: &str) -> Result<(), Failure> {
+        let patch = map! { "metadata" => map! { "annotations" => map! { names::RESTART_WORKFLOW => "true" } } };
+        self.patch(&APPLICATIONS, name, patch.into(), &PatchParams::default()).await?;
+        println!("{name} restarted");
+        Ok(())
+    }
+
+    /// Deletes an application.
+    pub async fn delete(&self, name: &str, orphan: bool, wait: Wait) -> Result<(), Failure> {
+        let api = self.client.api(&APPLICATIONS);
+        if orphan {
+            let application = self.application(name).await?;
+            let mut finalizers = application.meta_list("finalizers");
+            if !finalizers.contains(&names::ORPHAN_FINALIZER) {
+                finalizers.push(names::ORPHAN_FINALIZER);
+            }
+            let metadata =
+                map! { "finalizers" => finalizers, "resourceVersion" => application.meta_str("resourceVersion") };
+            self.patch(&APPLICATIONS, name, map! { "metadata" => metadata }.into(), &PatchParams::default()).await?;
+        }
+        api.delete(&self.namespace, name, &DeleteParams::default()).await?;
+        if wait.wait {
+            self.until_gone(name, wait).await?;
+        }
+        println!("{name} deleted");
+        Ok(())
+    }
+
+    /// Waits until an application is gone, and says for what it waits.
+    async fn until_gone(&self, name: &str, wait: Wait) -> Result<(), Failure> {
+        let begin = Instant::now();
+        let mut said = String::new();
+        while let Some(application) = self.client.api(&APPLICATIONS).find(&self.namespace, name).await? {
+            let conditions = application.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default();
+            let ready = conditions.iter().find(|condition| condition.str_at(&["type"]) == Some("Ready"));
+            let message = ready.and_then(|ready| ready.str_at(&["message"])).unwrap_or_default();
+            if !message.is_empty() && message != said {
+                eprintln!("{name}: {message}");
+                message.clone_into(&mut said);
+            }
+            if begin.elapsed() > Duration::from_secs(wait.timeout) {
+                return Err(format!("{name} is still there after {} s: {said}", wait.timeout).into());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+}
+
+fn text_at(object: &Value, key: &str) -> String {
+    object.str_at(&[key]).unwrap_or_default().to_owned()
+}

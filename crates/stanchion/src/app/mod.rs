@@ -1,0 +1,129 @@
+//! `stanchion app`: the day's work with Applications.
+
+mod commands;
+mod view;
+
+use crate::cluster::{ClusterArgs, Failure};
+use clap::{Args as ClapArgs, Subcommand};
+use std::path::PathBuf;
+
+/// Deploy Applications, and see what became of them.
+#[derive(Debug, ClapArgs)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Apply a file of Applications and other objects
+    Up {
+        /// YAML or JSON file; - for standard input
+        #[arg(short, long, value_name = "FILE")]
+        file: PathBuf,
+        /// Version to publish the Applications under
+        #[arg(short = 'v', long, value_name = "VERSION")]
+        publish_version: Option<String>,
+        #[command(flatten)]
+        wait: Wait,
+    },
+    /// List Applications
+    #[command(visible_alias = "ls")]
+    List {
+        /// Those of all namespaces
+        #[arg(short = 'A', long)]
+        all_namespaces: bool,
+    },
+    /// Show what an Application has come to
+    Status {
+        /// Name of the Application
+        name: String,
+        /// Show its objects, of this and earlier versions
+        #[arg(short, long)]
+        tree: bool,
+        /// Show of each object what it says of itself
+        #[arg(short, long, requires = "tree")]
+        detail: bool,
+    },
+    /// Show where live objects differ from what is declared
+    Diff {
+        /// Name of the Application
+        name: String,
+    },
+    /// List the revisions of an Application
+    History {
+        /// Name of the Application
+        name: String,
+    },
+    /// Bring an earlier revision back
+    Rollback {
+        /// Name of the Application
+        name: String,
+        /// Revision or published version [default: the last that succeeded before this one]
+        #[arg(long, value_name = "REVISION")]
+        to: Option<String>,
+        #[command(flatten)]
+        wait: Wait,
+    },
+    /// Hold the workflow of an Application
+    Suspend {
+        /// Name of the Application
+        name: String,
+    },
+    /// Let a suspended workflow go on
+    Resume {
+        /// Name of the Application
+        name: String,
+    },
+    /// Run the workflow of an Application again
+    Restart {
+        /// Name of the Application
+        name: String,
+    },
+    /// Delete an Application and its objects
+    Delete {
+        /// Name of the Application
+        name: String,
+        /// Leave its objects behind
+        #[arg(short, long)]
+        orphan: bool,
+        #[command(flatten)]
+        wait: Wait,
+    },
+}
+
+/// Whether, and how long, to wait.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+struct Wait {
+    /// Wait until it is done
+    #[arg(short, long)]
+    wait: bool,
+    /// How long to wait, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    timeout: u64,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let cluster = args.cluster.cluster()?;
+    let namespace = cluster.namespace().to_owned();
+    runtime.block_on(async {
+        let session = commands::Session::new(cluster, namespace);
+        match args.command {
+            Command::Up { file, publish_version, wait } => session.up(&file, publish_version.as_deref(), wait).await,
+            Command::List { all_namespaces } => session.list(all_namespaces).await,
+            Command::Status { name, tree, detail } => session.status(&name, tree, detail).await,
+            Command::Diff { name } => session.diff(&name).await,
+            Command::History { name } => session.history(&name).await,
+            Command::Rollback { name, to, wait } => session.rollback(&name, to.as_deref(), wait).await,
+            Command::Suspend { name } => session.set_suspended(&name, true).await,
+            Command::Resume { name } => session.set_suspended(&name, false).await,
+            Command::Restart { name } => session.restart(&name).await,
+            Command::Delete { name, orphan, wait } => session.delete(&name, orphan, wait).await,
+        }
+    })
+}

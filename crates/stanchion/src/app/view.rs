@@ -1,0 +1,202 @@
+//! What is shown of Applications: texts made of objects.
+
+use manager::application::tracker::{Entry, Tracker, Trackers};
+use object::Value;
+
+/// Lines of columns, as wide as they have to be.
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = head.iter().map(|cell| cell.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded: Vec<String> = cells.zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        padded.join("   ").trim_end().to_owned() + "\n"
+    };
+    let mut out = line(&mut head.iter().copied());
+    for row in rows {
+        out += &line(&mut row.iter().map(String::as_str));
+    }
+    out
+}
+
+fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
+    value.str_at(path).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
+    value.at(path).and_then(Value::as_array).unwrap_or_default()
+}
+
+/// A row for each component.
+pub fn applications(all: &[Value]) -> String {
+    let mut rows = Vec::new();
+    for application in all {
+        for component in list(application, &["spec", "components"]) {
+            let name = text(component, &["name"]);
+            let service = list(application, &["status", "services"]).iter().find(|s| text(s, &["name"]) == name);
+            let traits: Vec<&str> = list(component, &["traits"]).iter().map(|t| text(t, &["type"])).collect();
+            let healthy = service.and_then(|s| s.get("healthy")).and_then(Value::as_bool);
+            rows.push(vec![
+                application.namespace().to_owned(),
+                application.name().to_owned(),
+                name.to_owned(),
+                text(component, &["type"]).to_owned(),
+                traits.join(","),
+                text(application, &["status", "status"]).to_owned(),
+                healthy.map_or("", |healthy| if healthy { "healthy" } else { "unhealthy" }).to_owned(),
+                service.map(|s| text(s, &["message"])).unwrap_or_default().to_owned(),
+                application.meta_str("creationTimestamp").to_owned(),
+            ]);
+        }
+    }
+    let head = ["NAMESPACE", "APP", "COMPONENT", "TYPE", "TRAITS", "PHASE", "HEALTHY", "STATUS", "CREATED"];
+    table(&head, &rows)
+}
+
+/// What one application has come to.
+pub fn status(application: &Value) -> String {
+    let mut out = format!(
+        "About:\n\n  Name:      {}\n  Namespace: {}\n  Created:   {}\n  Phase:     {}\n  Revision:  {}\n",
+        application.name(),
+        application.namespace(),
+        application.meta_str("creationTimestamp"),
+        text(application, &["status", "status"]),
+        text(application, &["status", "latestRevision", "name"]),
+    );
+    for condition in list(application, &["status", "conditions"]) {
+        if text(condition, &["status"]) == "False" {
+            out += &format!("  {}: {}\n", text(condition, &["type"]), text(condition, &["message"]));
+        }
+    }
+    let workflow = application.at(&["status", "workflow"]);
+    if let Some(workflow) = workflow {
+        out += &format!(
+            "\nWorkflow:\n\n  Mode:  {}\n  Phase: {}\n",
+            text(workflow, &["mode"]),
+            text(workflow, &["status"])
+        );
+        for step in list(workflow, &["steps"]) {
+            steps(step, 2, &mut out);
+        }
+    }
+    out += "\nServices:\n\n";
+    for service in list(application, &["status", "services"]) {
+        let healthy = service.get("healthy").and_then(Value::as_bool) == Some(true);
+        out += &format!(
+            "  - {} ({}/{}) {}{}\n",
+            text(service, &["name"]),
+            Some(text(service, &["cluster"])).filter(|c| !c.is_empty()).unwrap_or("local"),
+            text(service, &["namespace"]),
+            if healthy { "healthy" } else { "unhealthy" },
+            Some(text(service, &["message"])).filter(|m| !m.is_empty()).map_or_else(String::new, |m| format!(": {m}")),
+        );
+    }
+    out
+}
+
+fn steps(step: &Value, indent: usize, out: &mut String) {
+    let why = [text(step, &["reason"]), text(step, &["message"])];
+    let why: Vec<&str> = why.into_iter().filter(|part| !part.is_empty()).collect();
+    *out +=
+        &format!("{:indent$}- {} ({}) {}", "", text(step, &["name"]), text(step, &["type"]), text(step, &["phase"]));
+    *out += &if why.is_empty() { "\n".to_owned() } else { format!(": {}\n", why.join(": ")) };
+    for sub in list(step, &["subSteps"]) {
+        steps(sub, indent + 2, out);
+    }
+}
+
+/// One line for people, however far a rollout has come.
+pub fn progress(application: &Value) -> String {
+    let phase = Some(text(application, &["status", "status"])).filter(|phase| !phase.is_empty()).unwrap_or("waiting");
+    let running = list(application, &["status", "workflow", "steps"])
+        .iter()
+        .find(|step| !["succeeded", "skipped"].contains(&text(step, &["phase"])));
+    match running {
+        Some(step) => {
+            format!("{phase}: step {} {}", text(step, &["name"]), text(step, &["message"])).trim_end().to_owned()
+        }
+        None => phase.to_owned(),
+    }
+}
+
+/// The objects of an application by cluster and namespace; `detail` says of an object what it says of itself.
+pub fn tree(trackers: &Trackers, detail: Option<&dyn Fn(&Entry) -> String>) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    let current: Vec<(&Tracker, &str)> =
+        trackers.current.iter().chain(&trackers.root).map(|t| (t, "updated")).collect();
+    let history = trackers.history.iter().rev().filter(|tracker| !tracker.is_archived()).map(|t| (t, "outdated"));
+    for (tracker, state) in current.into_iter().chain(history) {
+        for entry in tracker.entries.iter().filter(|entry| !entry.deleted) {
+            if !seen.insert(entry.key()) {
+                continue;
+            }
+            let cluster = if entry.cluster.is_empty() { "local" } else { &entry.cluster };
+            let namespace = if entry.identity.namespace.is_empty() { "-" } else { &entry.identity.namespace };
+            let mut row = vec![
+                cluster.to_owned(),
+                namespace.to_owned(),
+                format!("{}/{}", entry.identity.kind.kind, entry.identity.name),
+                state.to_owned(),
+            ];
+            row.extend(detail.map(|detail| detail(entry)));
+            rows.push(row);
+        }
+    }
+    rows.sort();
+    let head = ["CLUSTER", "NAMESPACE", "RESOURCE", "STATUS", "DETAIL"];
+    table(if detail.is_some() { &head } else { &head[..4] }, &rows)
+}
+
+/// The revisions of an application, oldest first.
+pub fn history(revisions: &[Value], current: &str) -> String {
+    let rows: Vec<Vec<String>> = revisions
+        .iter()
+        .map(|revision| {
+            let succeeded = revision.at(&["status", "succeeded"]).and_then(Value::as_bool) == Some(true);
+            vec![
+                revision.name().to_owned(),
+                revision.annotation("app.oam.dev/publishVersion").unwrap_or_default().to_owned(),
+                succeeded.to_string(),
+                revision.label("app.oam.dev/app-revision-hash").unwrap_or_default().to_owned(),
+                revision.meta_str("creationTimestamp").to_owned(),
+                if revision.name() == current { "current" } else { "" }.to_owned(),
+            ]
+        })
+        .collect();
+    table(&["NAME", "PUBLISH_VERSION", "SUCCEEDED", "HASH", "BEGIN_TIME", "STATUS"], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn an_application_is_told_in_a_few_lines() {
+        let application = json::parse(
+            br#"{"metadata":{"name":"app","namespace":"n"},"spec":{"components":[{"name":"web","type":"t","traits":[{"type":"x"}]}]},
+            "status":{"status":"unhealthy","latestRevision":{"name":"app-v1"},"conditions":[{"type":"Ready","status":"False","message":"no"}],
+            "workflow":{"mode":"DAG-DAG","status":"executing","steps":[{"name":"web","type":"apply-component","phase":"running","reason":"Wait","message":"wait healthy"}]},
+            "services":[{"name":"web","namespace":"n","healthy":false,"message":"Ready:0/1"}]}}"#,
+        )
+        .unwrap_or_default();
+        let told = status(&application);
+        for line in [
+            "  Ready: no\n",
+            "  - web (apply-component) running: Wait: wait healthy\n",
+            "  - web (local/n) unhealthy: Ready:0/1\n",
+        ] {
+            assert!(told.contains(line), "{line} is not in {told}");
+        }
+        assert_eq!(progress(&application), "unhealthy: step web wait healthy");
+        let lines = applications(&[application]);
+        assert_eq!(
+            lines.lines().nth(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")),
+            Some("n app web t x unhealthy unhealthy Ready:0/1".to_owned())
+        );
+    }
+}
