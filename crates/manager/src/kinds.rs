@@ -50,13 +50,18 @@ pub fn definitions() -> Result<Vec<Value>, String> {
 ///
 /// The server refuses a definition, or its names.
 pub async fn install(client: &Client) -> Result<(), Error> {
-    let api = client.api(&DEFINITIONS);
     let all = definitions().map_err(Error::Content)?;
-    for definition in &all {
+    serve(client, &all).await
+}
+
+/// Makes the server serve the kinds of these definitions, and waits until it does.
+pub(crate) async fn serve(client: &Client, all: &[Value]) -> Result<(), Error> {
+    let api = client.api(&DEFINITIONS);
+    for definition in all {
         let apply = Patch::Apply { object: definition.clone(), manager: MANAGER.to_owned(), force: true };
         api.patch("", definition.name(), &apply, &PatchParams::default()).await?;
     }
-    for definition in &all {
+    for definition in all {
         while !is_established(&api.get("", definition.name()).await?) {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

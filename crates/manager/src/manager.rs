@@ -12,7 +12,7 @@ use crate::replications::{self, Replications};
 use crate::runner;
 use crate::tenancy::{TENANT_LABEL, Tenancy, is_deleted};
 use crate::tenants::{ROLE_BINDINGS, Tenants, role_bindings_selection};
-use crate::{identity::Defaults, replication, status};
+use crate::{application, identity::Defaults, replication, status};
 use client::cache::Selection;
 use client::events::Recorder;
 use client::resources::NAMESPACES;
@@ -143,7 +143,10 @@ pub async fn run(client: Client, options: Options) -> Result<(), Error> {
     let client = client.with_user_agent("capsule");
     if options.install {
         install(&client).await?;
+        application::kinds::install(&client).await?;
     }
+    let applications = application::Options { clock: options.clock.clone(), ..application::Options::default() };
+    let applications = application::Controller::new(&client, None, applications);
     let open = |resource: &client::Resource| Cache::open(client.api(resource), Selection::default());
     let (tenants, namespaces) = (open(&TENANTS), open(&NAMESPACES));
     let bindings = Cache::open(client.api(&ROLE_BINDINGS), role_bindings_selection());
@@ -181,6 +184,7 @@ pub async fn run(client: Client, options: Options) -> Result<(), Error> {
     }
     options.admission.begin(&shared);
     let mut tasks = JoinSet::new();
+    tasks.spawn(applications.run());
 
     let queue = Queue::default();
     on_tenancy(&tenants, &namespaces, &bindings, &queue);

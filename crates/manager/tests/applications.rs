@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiserver::Server;
-use client::resources::{CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS};
+use client::resources::{CONFIG_MAPS, DEPLOYMENTS};
 use client::{Client, DeleteParams, ListParams, Patch, PatchParams, Resource};
 use controllers::InProcess;
 use manager::application::{Controller, Options, kinds, names};
@@ -29,14 +29,7 @@ impl Fixture {
         let store = Arc::new(store::Embedded::in_memory(store::Options::default()));
         let server = Server::new(store, apiserver::Options::default()).await.unwrap();
         let client = Client::new(Arc::new(InProcess::controller_manager(server)));
-        for definition in kinds::definitions().unwrap() {
-            client.api(&CUSTOM_RESOURCE_DEFINITIONS).create("", &definition).await.unwrap();
-        }
-        for kind in [&kinds::APPLICATIONS, &kinds::TRACKERS, &kinds::REVISIONS] {
-            while client.api(kind).list("", &ListParams::default()).await.is_err() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        }
+        kinds::install(&client).await.unwrap();
         let running = Self::start(&client);
         Fixture { client, running }
     }

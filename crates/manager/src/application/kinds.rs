@@ -1,6 +1,6 @@
 //! The kinds of `core.oam.dev`, and the definitions that make a server serve them.
 
-use client::Resource;
+use client::{Client, Error, Resource};
 use object::Value;
 
 /// Applications.
@@ -33,6 +33,16 @@ pub fn definitions() -> Result<Vec<Value>, String> {
         Some(Value::Array(all)) => Ok(all),
         _ => Err("there are no definitions".to_owned()),
     }
+}
+
+/// Makes the server serve the kinds, and waits until it does.
+///
+/// # Errors
+///
+/// The server refuses a definition, or its names.
+pub async fn install(client: &Client) -> Result<(), Error> {
+    let all = definitions().map_err(Error::Content)?;
+    crate::kinds::serve(client, &all).await
 }
 
 #[cfg(test)]
