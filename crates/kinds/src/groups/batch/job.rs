@@ -97,7 +97,10 @@ fn default_labels(object: &mut Value) {
 }
 
 fn default(object: &mut Value) {
-    default_labels(object);
+    // A new job gets them when its template has the labels that it is given.
+    if !object.meta_str("uid").is_empty() {
+        default_labels(object);
+    }
     let Some(spec) = object_mut(object, &["spec"]) else { return };
     if !spec.has("completions") && !spec.has("parallelism") {
         spec.set_at(&["completions"], Value::Int(1));
@@ -133,7 +136,7 @@ const NAME: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 /// A job selects its pods by its own uid, unless somebody takes care of the selector.
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     if object.sub("spec").flag("manualSelector") {
-        return;
+        return default_labels(object);
     }
     let (name, uid) = (object.name().to_owned(), object.meta_str("uid").to_owned());
     let labels = object.object_entry("spec").object_entry("template").object_entry("metadata").object_entry("labels");
@@ -146,7 +149,6 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
     }
     let selector = object.object_entry("spec").object_entry("selector").object_entry("matchLabels");
     selector.get_or_insert(UID[1], || uid.into());
-    // Stored objects get defaults when they are read, and these are the template's labels then.
     default_labels(object);
 }
 
