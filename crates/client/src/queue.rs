@@ -91,15 +91,13 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             let changed = self.shared.changed.notified();
             let next_due = {
                 let mut keys = self.shared.keys.lock();
-                if keys.closed {
-                    return None;
+                let key = if keys.closed { None } else { keys.take(Instant::now()) };
+                // Others may wait, for the end or for what is left.
+                if keys.closed || key.is_some() && (!keys.ready.is_empty() || keys.next_due().is_some()) {
+                    self.shared.changed.notify_one();
                 }
-                if let Some(key) = keys.take(Instant::now()) {
-                    // Others may wait for what is left.
-                    if !keys.ready.is_empty() {
-                        self.shared.changed.notify_one();
-                    }
-                    return Some(key);
+                if keys.closed || key.is_some() {
+                    return key;
                 }
                 keys.next_due()
             };
@@ -123,7 +121,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     /// Ends all workers.
     pub fn close(&self) {
         self.shared.keys.lock().closed = true;
-        self.shared.changed.notify_waiters();
+        // Each worker that ends wakes the next.
         self.shared.changed.notify_one();
     }
 
@@ -252,6 +250,26 @@ mod tests {
         assert_eq!(start.elapsed().as_secs(), 2);
         queue.done(&"a");
         assert!(tokio::time::timeout(Duration::from_secs(60), queue.next()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_worker_keeps_no_time_from_others() {
+        let queue: Queue<&str> = Queue::default();
+        let worker = || {
+            let queue = queue.clone();
+            tokio::spawn(async move { (queue.next().await, Instant::now()) })
+        };
+        let (first, second) = (worker(), worker());
+        tokio::task::yield_now().await;
+        let start = Instant::now();
+        queue.after("later", Duration::from_secs(1));
+        tokio::task::yield_now().await;
+        queue.add("now");
+        let mut taken = [first.await.unwrap(), second.await.unwrap()];
+        taken.sort_by_key(|(_, at)| *at);
+        assert_eq!(taken.map(|(key, at)| (key, (at - start).as_secs())), [(Some("now"), 0), (Some("later"), 1)]);
+        queue.close();
+        assert_eq!((worker().await.unwrap().0, worker().await.unwrap().0), (None, None));
     }
 
     #[tokio::test(start_paused = true)]

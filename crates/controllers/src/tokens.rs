@@ -28,8 +28,7 @@ impl Controller for Tokens {
     const NAME: &'static str = "serviceaccount-token-controller";
 
     fn new(wiring: &mut Wiring) -> Self {
-        let metadata = Selection { metadata_only: true, ..Selection::default() };
-        let accounts = wiring.cache_of(&SERVICE_ACCOUNTS, metadata);
+        let accounts = wiring.cache(&SERVICE_ACCOUNTS);
         let of_type = Selection { field_selector: format!("type={TYPE}"), ..Selection::default() };
         let secrets = wiring.cache_of(&SECRETS, of_type);
         secrets
@@ -130,16 +129,16 @@ impl Tokens {
     /// A Secret is gone: its account names it no more.
     async fn forget(&self, key: &str) -> Result<()> {
         let Some((namespace, name)) = key.split_once('/') else { return Ok(()) };
+        let named = |r: &Value| r.str_at(&["name"]) == Some(name);
+        let names = |account: &Value| {
+            account.get("secrets").and_then(Value::as_array).is_some_and(|list| list.iter().any(named))
+        };
         let api = self.context.api(&SERVICE_ACCOUNTS);
-        // Few accounts name Secrets, and the cache does not say which.
-        for account in self.accounts.in_namespace(namespace) {
-            let Some(mut account) = api.find(namespace, account.name()).await? else { continue };
-            let named = |r: &Value| r.str_at(&["name"]) == Some(name);
-            let Some(list) = account.get_mut("secrets").and_then(Value::as_array_mut) else { continue };
-            if !list.iter().any(named) {
-                continue;
+        for account in self.accounts.in_namespace(namespace).iter().filter(|account| names(account)) {
+            let Some(mut account) = api.find(namespace, account.name()).await?.filter(names) else { continue };
+            if let Some(list) = account.get_mut("secrets").and_then(Value::as_array_mut) {
+                list.retain(|r| !named(r));
             }
-            list.retain(|r| !named(r));
             match api.update(&account).await {
                 Err(error) if !error.is_not_found() => return Err(error),
                 _ => {}

@@ -3,6 +3,7 @@
 use super::graph::{Deletion, Effects, Graph, Seen};
 use super::identity::{Type, Uid, references};
 use apiserver::Server;
+use apiserver::catalogue;
 use apiserver::registry::Stored;
 use bytes::Bytes;
 use object::{Map, Value};
@@ -98,15 +99,17 @@ impl<F: Fn(Effects) + Send> Feed<F> {
     }
 
     /// Puts objects into the graph; their owners come when all objects are known, so that those that are there are not
-    /// looked for.
-    fn insert(&self, entries: &[Entry]) -> Vec<Seen> {
+    /// looked for. Gives the objects of which there is more to say: `all` where some may have been known otherwise.
+    fn insert(&self, entries: &[Entry], all: bool) -> Vec<Seen> {
         let mut graph = self.graph.lock();
-        let mut out = Vec::with_capacity(entries.len());
+        let mut out = Vec::new();
         for entry in entries {
             let Some(ty) = self.types.of_key(&entry.key) else { continue };
             let Some(seen) = read(ty, &entry.key, &entry.value) else { continue };
             graph.insert(seen.uid.clone(), ty, &entry.key);
-            out.push(seen);
+            if all || !seen.owners.is_empty() || seen.deletion.began {
+                out.push(seen);
+            }
         }
         out
     }
@@ -116,10 +119,11 @@ impl<F: Fn(Effects) + Send> Feed<F> {
     async fn load(&self, prefix: &str) -> Result<u64, store::ReadError> {
         let range = Range::prefix(prefix);
         let mut options = ListOptions { limit: PAGE, ..ListOptions::default() };
+        let again = self.graph.lock().uids().next().is_some();
         let mut linked = Vec::new();
         let revision = loop {
             let page = self.server.store().list(&range, options.clone()).await?;
-            linked.extend(self.insert(&page.entries));
+            linked.extend(self.insert(&page.entries, again));
             if page.remaining == 0 {
                 break page.revision;
             }
@@ -127,11 +131,12 @@ impl<F: Fn(Effects) + Send> Feed<F> {
             options.at = Some(page.revision);
             tokio::task::yield_now().await;
         };
-        let found: HashSet<Uid> = linked.iter().map(|seen| seen.uid.clone()).collect();
+        let found: HashSet<Uid> =
+            if again { linked.iter().map(|seen| seen.uid.clone()).collect() } else { HashSet::new() };
         for seen in linked {
             (self.effects)(self.graph.lock().seen(seen));
         }
-        if prefix == ALL {
+        if again && prefix == ALL {
             let mut graph = self.graph.lock();
             let gone: Vec<Uid> = graph.uids().filter(|uid| !found.contains(uid)).cloned().collect();
             gone.iter().for_each(|uid| (self.effects)(graph.gone(uid)));
@@ -143,15 +148,16 @@ impl<F: Fn(Effects) + Send> Feed<F> {
 impl Types {
     /// Takes over the resources that are served now; gives the prefixes of those that are new.
     fn refresh(&mut self, server: &Server) -> Vec<String> {
-        let catalogue = server.catalogue();
-        if self.generation == Some(catalogue.generation()) {
+        let served = server.catalogue();
+        if self.generation == Some(served.generation()) {
             return Vec::new();
         }
-        self.generation = Some(catalogue.generation());
+        self.generation = Some(served.generation());
         let mut now = HashMap::new();
         // The preferred version comes first.
-        let resources = catalogue.resources().filter(|r| VERBS.iter().all(|verb| r.verbs.contains(verb)));
-        for resource in resources.filter(|r| r.plural != "events") {
+        let resources = served.resources().filter(|r| VERBS.iter().all(|verb| r.verbs.contains(verb)));
+        let events = |r: &catalogue::Resource| r.plural == "events" && matches!(&*r.group, "" | "events.k8s.io");
+        for resource in resources.filter(|r| !events(r)) {
             let prefix = resource.storage.prefix.as_str();
             if now.contains_key(prefix) {
                 continue;
