@@ -165,15 +165,9 @@ impl Server {
         sender: UserInfo,
         acting: Option<&Mutex<Option<UserInfo>>>,
     ) -> http::Response<Body> {
-        let told = acting.map(|acting| (acting, sender.clone()));
-        let (result, warnings) = match self.admit(parts, info, sender).await {
+        let (result, warnings) = match self.admit(parts, info, sender, acting).await {
             Err(failure) => (Err(failure), Warnings::default()),
             Ok(user) => {
-                if let Some((acting, sender)) = told
-                    && sender != user
-                {
-                    *acting.lock() = Some(user.clone());
-                }
                 if info.is_resource {
                     handlers::answer(self, parts, body, query, info, &user).await
                 } else {
@@ -201,16 +195,24 @@ impl Server {
         pages.iter().find_map(|page| page(self, info, parts)).ok_or_else(Failure::page_not_found)
     }
 
-    /// The user that a request acts as, if that one may do what the request is about.
+    /// The user that a request acts as, if that one may do what the request is about. `acting` is told of one that is
+    /// somebody else than who sent it.
     async fn admit(
         &self,
         parts: &http::request::Parts,
         info: &RequestInfo,
         sender: UserInfo,
+        acting: Option<&Mutex<Option<UserInfo>>>,
     ) -> Result<UserInfo, Failure> {
         let authorizer = &*self.options.authorizer;
         let target = parts.uri.path_and_query().map_or(parts.uri.path(), |t| t.as_str());
+        let told = acting.map(|acting| (acting, sender.clone()));
         let user = impersonation::user(authorizer, sender, &parts.headers, target).await?;
+        if let Some((acting, sender)) = told
+            && sender != user
+        {
+            *acting.lock() = Some(user.clone());
+        }
         self.authorize(info, &user).await?;
         Ok(user)
     }

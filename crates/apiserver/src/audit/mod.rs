@@ -358,6 +358,7 @@ mod tests {
                 .method(*method)
                 .uri(*path)
                 .header("x-forwarded-for", "192.0.2.1")
+                .header("impersonate-user", "bob")
                 .extension(Peer("127.0.0.1:5".parse().unwrap()))
                 .body(Bytes::copy_from_slice(body.as_bytes()))
                 .unwrap();
@@ -385,6 +386,7 @@ mod tests {
             (&["verb"], "create"),
             (&["requestURI"], "/api/v1/namespaces/default/configmaps"),
             (&["user", "username"], "alice"),
+            (&["impersonatedUser", "username"], "bob"),
             (&["objectRef", "resource"], "configmaps"),
             (&["objectRef", "name"], "a"),
             (&["objectRef", "apiVersion"], "v1"),

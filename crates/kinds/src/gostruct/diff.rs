@@ -530,7 +530,10 @@ mod tests {
         let text =
             pod_spec_diff(&value(r#"{"securityContext":{}}"#), &value(r#"{"hostPID":true,"securityContext":{}}"#));
         let text = text.replace('\u{a0}', "_");
-        assert!(text.contains("SecurityContext: &core.PodSecurityContext{\n__\t\tHostNetwork:           false,\n"), "{text}");
+        assert!(
+            text.contains("SecurityContext: &core.PodSecurityContext{\n__\t\tHostNetwork:           false,\n"),
+            "{text}"
+        );
         assert!(text.contains("-_\t\tHostPID:               false,\n+_\t\tHostPID:               true,\n"), "{text}");
     }
 
