@@ -18,6 +18,7 @@ use super::kinds::{APPLICATIONS, TRACKERS};
 use super::tracker::Trackers;
 use super::write::{Clusters, Local, MANAGER};
 use super::{names, workflow};
+use crate::runner::{self, Reconciler};
 
 /// The version that `app.oam.dev/controller-version-require` is compared with.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -135,41 +136,8 @@ impl Controller {
                 drifting.add(keeper.drifted().await.parent.to_string());
             }
         });
-        for _ in 0..self.options.workers.max(1) {
-            tasks.spawn(work(self.clone(), queue.clone()));
-        }
+        runner::run(&mut tasks, self.clone(), &queue, self.options.workers.max(1));
         while tasks.join_next().await.is_some() {}
-    }
-
-    async fn sync(&self, key: &str) -> Result<Option<Duration>, Error> {
-        let Some(application) = self.application(key).await? else {
-            self.keeper.forget(key);
-            let mut memory = self.memory.lock();
-            memory.written.remove(key);
-            memory.made.remove(key);
-            memory.waits.remove(key);
-            return Ok(None);
-        };
-        let application = application.as_ref();
-        if application.label(names::PAUSE) == Some("true")
-            || application.annotation(names::VERSION_REQUIRED).is_some_and(|wanted| !["", VERSION].contains(&wanted))
-        {
-            return Ok(None);
-        }
-        if application.at(&["metadata", "deletionTimestamp"]).is_some() {
-            return self.finalize(application).await;
-        }
-        let finalizers = application.meta_list("finalizers");
-        if !finalizers.contains(&names::FINALIZER) {
-            let all: Vec<&str> = finalizers.into_iter().chain([names::FINALIZER]).collect();
-            let patch = map! { "metadata" => map! {
-                "finalizers" => all,
-                "resourceVersion" => application.meta_str("resourceVersion"),
-            } };
-            self.patch(application, patch.into()).await?;
-            return Ok(Some(Duration::ZERO));
-        }
-        self.reconcile(application).await
     }
 
     /// The application, as new as what was written last.
@@ -235,32 +203,38 @@ impl Controller {
     }
 }
 
-async fn work(controller: Arc<Controller>, queue: Queue) {
-    while let Some(key) = queue.next().await {
-        // A panic costs the work on one application only.
-        let mut task = JoinSet::new();
-        task.spawn({
-            let (controller, key) = (controller.clone(), key.clone());
-            async move { controller.sync(&key).await }
-        });
-        match task.join_next().await {
-            Some(Ok(Ok(again))) => {
-                queue.forget(&key);
-                if let Some(wait) = again {
-                    queue.after(key.clone(), wait);
-                }
-            }
-            Some(Ok(Err(error))) => {
-                tracing::debug!(application = key, %error, "the work failed");
-                queue.retry(key.clone());
-            }
-            Some(Err(error)) => {
-                tracing::error!(application = key, %error, "the work broke off");
-                queue.retry(key.clone());
-            }
-            None => {}
+impl Reconciler for Controller {
+    const NAME: &'static str = "application";
+
+    async fn sync(&self, key: &str) -> Result<Option<Duration>, Error> {
+        let Some(application) = self.application(key).await? else {
+            self.keeper.forget(key);
+            let mut memory = self.memory.lock();
+            memory.written.remove(key);
+            memory.made.remove(key);
+            memory.waits.remove(key);
+            return Ok(None);
+        };
+        let application = application.as_ref();
+        if application.label(names::PAUSE) == Some("true")
+            || application.annotation(names::VERSION_REQUIRED).is_some_and(|wanted| !["", VERSION].contains(&wanted))
+        {
+            return Ok(None);
         }
-        queue.done(&key);
+        if application.at(&["metadata", "deletionTimestamp"]).is_some() {
+            return self.finalize(application).await;
+        }
+        let finalizers = application.meta_list("finalizers");
+        if !finalizers.contains(&names::FINALIZER) {
+            let all: Vec<&str> = finalizers.into_iter().chain([names::FINALIZER]).collect();
+            let patch = map! { "metadata" => map! {
+                "finalizers" => all,
+                "resourceVersion" => application.meta_str("resourceVersion"),
+            } };
+            self.patch(application, patch.into()).await?;
+            return Ok(Some(Duration::ZERO));
+        }
+        self.reconcile(application).await
     }
 }
 

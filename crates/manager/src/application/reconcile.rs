@@ -126,6 +126,7 @@ impl Controller {
         let plan = workflow::plan(&carried, workflow.as_ref()).map_err(Stopped::at("Render"))?;
         let parts = components(&carried).map_err(Stopped::at("Parsed"))?;
         let over = application.at(&["status", "workflow", "finished"]).and_then(Value::as_bool) == Some(true);
+        let over = over && application.annotation(names::RESTART_WORKFLOW).is_none();
         let is_known = revision.as_ref().is_some_and(|revision| over && is_run(application, revision));
         let definitions = match definitions {
             Some(definitions) => definitions,
@@ -275,6 +276,9 @@ impl Controller {
         if run.phase == RunPhase::Succeeded {
             let services = self.look(status, carried, definitions, dispatcher).await.unwrap_or_default();
             healthy = services.iter().all(|service| service.health.healthy);
+            if healthy {
+                self.rest(&client::cache::key(application));
+            }
             merge_services(status, &services, application.namespace());
         }
         status.fields.insert("appliedResources", dispatcher.applied());
@@ -307,7 +311,8 @@ impl Controller {
                 if occasion == Occasion::Succeeded {
                     status.condition("Ready", true, "ReconcileSuccess", "");
                 }
-                wait
+                // No watch tells of health; what is unhealthy is looked at more often.
+                if healthy { wait } else { Some(self.backoff(&client::cache::key(application), 60)) }
             }
             Ok(Some(waiting)) => {
                 status.condition("Ready", false, "Deleting", &waiting);
