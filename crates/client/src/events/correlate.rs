@@ -12,7 +12,7 @@ const REMEMBERED: usize = 4096;
 const SIMILAR: usize = 10;
 /// Similar events farther apart than this, in seconds, are not told as one.
 const SIMILAR_SECONDS: i64 = 600;
-/// How many events of an object are told at once, and how many seconds each further one takes.
+/// How many events of an object and a reason are told at once, and how many seconds each further one takes.
 const BURST: f64 = 25.0;
 const SECONDS_EACH: f64 = 300.0;
 
@@ -134,10 +134,11 @@ impl Correlator {
         (event, group)
     }
 
-    /// Whether the object's events are not too many.
+    /// Whether the object's events of this reason are not too many. (The recorded controller manager lets an object's other
+    /// events pass when those of one reason are too many.)
     fn allowed(&mut self, event: &Value, now: Timestamp) -> bool {
         let at = now.as_second();
-        let budget = self.budgets.get_or_insert(&key(event, &[]), || Budget { left: BURST, at });
+        let budget = self.budgets.get_or_insert(&key(event, &[&["type"], &["reason"]]), || Budget { left: BURST, at });
         budget.left = (budget.left + (at - budget.at) as f64 / SECONDS_EACH).min(BURST);
         budget.at = at;
         let allowed = budget.left >= 1.0;
