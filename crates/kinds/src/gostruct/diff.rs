@@ -83,17 +83,12 @@ fn is_zero(shape: Shape, value: &Value) -> bool {
         Shape::Text => value.as_str().unwrap_or_default().is_empty(),
         Shape::Int => value.as_int().unwrap_or(0) == 0,
         Shape::Bool => !value.as_bool().unwrap_or(false),
-        Shape::Struct(kind) => kind.fields.iter().all(|(_, key, shape)| is_zero(*shape, part(kind, value, key))),
+        Shape::Struct(kind) => kind.fields.iter().all(|(_, key, shape)| is_zero(*shape, value.sub(key))),
         Shape::Pointer(_) | Shape::To(_) => value.is_null(),
         Shape::Names(_) | Shape::List(..) => value.as_array().unwrap_or_default().is_empty(),
         Shape::Labels | Shape::Resources => value.as_object().is_none_or(object::Map::is_empty),
         Shape::Fixed(_) => true,
     }
-}
-
-/// A field of a structure; one without a key holds members of the structure around it.
-fn part<'v>(_: &Struct, value: &'v Value, key: &str) -> &'v Value {
-    if key.is_empty() { value } else { value.sub(key) }
 }
 
 impl<'v> Node<'v> {
@@ -108,7 +103,7 @@ impl<'v> Node<'v> {
             Shape::Struct(kind) => {
                 node.kind = Kind::Struct;
                 for (name, key, shape) in kind.fields {
-                    let (old, new) = (part(kind, old, key), part(kind, new, key));
+                    let (old, new) = (old.sub(key), new.sub(key));
                     node.parts.push(((*name).to_owned(), Node::of(*shape, Some(old), Some(new))));
                 }
             }
@@ -331,7 +326,7 @@ fn value_text(shape: Shape, value: &Value, room: usize, named: bool) -> Text {
             Text::Wrap("&".to_owned(), Box::new(value_text(shape.target(value), value, room, named)), "")
         }
         Shape::Struct(kind) => {
-            let fields = kind.fields.iter().map(|(name, key, shape)| (*name, *shape, part(kind, value, key)));
+            let fields = kind.fields.iter().map(|(name, key, shape)| (*name, *shape, value.sub(key)));
             let set = fields.filter(|(_, shape, value)| !is_zero(*shape, value));
             let records = set
                 .map(|(name, shape, value)| Record::new(Mode::Unknown, name, value_text(shape, value, smaller, named)));
