@@ -5,6 +5,7 @@ mod check;
 mod cluster;
 mod config;
 mod envtest;
+mod manager;
 mod ownership;
 mod server;
 
@@ -29,6 +30,8 @@ struct Cli {
 enum Command {
     /// Run the API server
     Server(Box<server::Args>),
+    /// Run the controllers of tenants, their resources and permits against a cluster
+    Manager(manager::Args),
     /// Say what the API server would say of CRDs and objects, offline
     Check(check::Args),
     /// Deploy Applications, and see what became of them
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     };
     finish(match Cli::parse_from(words).command {
         Command::Server(args) => server::run(*args).map(|()| ExitCode::SUCCESS),
+        Command::Manager(args) => manager::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(args),
         Command::App(args) => app::run(args).map(|()| ExitCode::SUCCESS),
         Command::Ownership(args) => ownership::run(args).map(|()| ExitCode::SUCCESS),

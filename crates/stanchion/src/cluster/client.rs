@@ -178,7 +178,7 @@ impl Transport for Cluster {
     }
 }
 
-fn tls(config: &Kubeconfig) -> Result<ClientConfig, Failure> {
+pub(super) fn tls(config: &Kubeconfig) -> Result<ClientConfig, Failure> {
     if config.insecure {
         return Err("insecure-skip-tls-verify is not supported: give certificate-authority".into());
     }

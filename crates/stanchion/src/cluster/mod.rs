@@ -2,9 +2,11 @@
 
 mod client;
 mod kubeconfig;
+mod transport;
 
 pub use client::{Cluster, Failure, Found};
 pub use kubeconfig::Kubeconfig;
+pub use transport::Connection;
 
 use clap::Args;
 use std::path::PathBuf;
@@ -32,6 +34,15 @@ pub struct ClusterArgs {
 impl ClusterArgs {
     /// The cluster that the flags name.
     pub fn cluster(&self) -> Result<Cluster, Failure> {
+        Cluster::new(self.config()?, self.user.clone())
+    }
+
+    /// A connection to the cluster, for programs that run for long. It is not made before it is needed.
+    pub fn connection(&self) -> Result<Connection, Failure> {
+        Connection::new(&self.config()?)
+    }
+
+    fn config(&self) -> Result<Kubeconfig, Failure> {
         let path = match &self.kubeconfig {
             Some(path) => path.clone(),
             None => kubeconfig::default_path().ok_or("there is no kubeconfig: set KUBECONFIG or use --kubeconfig")?,
@@ -40,6 +51,6 @@ impl ClusterArgs {
         if let Some(namespace) = &self.namespace {
             config.namespace.clone_from(namespace);
         }
-        Cluster::new(config, self.user.clone())
+        Ok(config)
     }
 }

@@ -3,7 +3,7 @@
 mod audit;
 mod controllers;
 mod kubeconfig;
-mod logging;
+pub mod logging;
 mod manager;
 mod oidc;
 mod pki;
