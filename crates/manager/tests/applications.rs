@@ -276,8 +276,11 @@ async fn an_older_version_is_brought_back_from_its_tracker() {
     f.edit(&kinds::APPLICATIONS, "app", "{metadata: {annotations: {app.oam.dev/publishVersion: alpha}}}").await;
     f.data_is("a", r#"{"k":"1"}"#).await;
     f.gone(&CONFIG_MAPS, "b").await;
-    let app = f.ready("app").await;
-    assert_eq!(app.str_at(&["status", "workflow", "appRevision"]), Some("alpha"));
+    f.until("alpha is what runs", async |f: &Fixture| {
+        let app = f.get(&kinds::APPLICATIONS, "app").await?;
+        (app.str_at(&["status", "workflow", "appRevision"]) == Some("alpha")).then_some(())
+    })
+    .await;
     // And forth again, and edits of a published version change nothing.
     f.edit(&kinds::APPLICATIONS, "app", "{metadata: {annotations: {app.oam.dev/publishVersion: beta}}}").await;
     f.data_is("b", r#"{"k":"1"}"#).await;
@@ -366,4 +369,29 @@ async fn an_empty_selector_is_told() {
     f.apply("app", "{}", &with(&[component("one", "a", "{k: '1'}")], policy)).await;
     let app = f.phase("app", "starting").await;
     assert!(condition(&app, "Ready").1.contains("an empty selector matches nothing"));
+}
+
+#[tokio::test]
+async fn a_controller_that_dies_again_and_again_loses_and_leaks_nothing() {
+    let mut f = Fixture::new().await;
+    f.client.api(&CONFIG_MAPS).create("default", &Fixture::parse("{metadata: {name: foreign}}")).await.unwrap();
+    for round in 0..12_u64 {
+        let kept = component("kept", "kept", &format!("{{k: '{round}'}}"));
+        let passing = component("passing", &format!("m{}", round % 3), "{k: '1'}");
+        f.apply("app", "{}", &spec(&[kept, passing])).await;
+        // Each time it gets a little further.
+        tokio::time::sleep(Duration::from_millis(3 * round)).await;
+        f.running.abort();
+        f.running = Fixture::start(&f.client);
+    }
+    f.data_is("kept", r#"{"k":"11"}"#).await;
+    f.ready("app").await;
+    f.gone(&CONFIG_MAPS, "m0").await;
+    f.gone(&CONFIG_MAPS, "m1").await;
+    assert_eq!(f.data("m2").await, r#"{"k":"1"}"#);
+    f.until("one tracker is left", async |f: &Fixture| (f.trackers().await.len() == 1).then_some(())).await;
+    f.delete(&kinds::APPLICATIONS, "app").await;
+    f.gone(&kinds::APPLICATIONS, "app").await;
+    assert!(f.get(&CONFIG_MAPS, "foreign").await.is_some());
+    assert_eq!((f.data("kept").await, f.data("m2").await, f.trackers().await.len()), (String::new(), String::new(), 0));
 }
