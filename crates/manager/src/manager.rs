@@ -101,7 +101,9 @@ impl Shared {
 
     /// Whether this user is an account that works for some parent.
     pub fn is_account(&self, user: &str) -> bool {
-        user.starts_with("system:serviceaccount:") && self.accounts.lock().values().any(|a| a.user() == user)
+        let parts = user.strip_prefix("system:serviceaccount:").and_then(|u| u.split_once(':'));
+        let Some((namespace, name)) = parts else { return false };
+        self.accounts.lock().values().any(|a| a.namespace == namespace && a.name == name)
     }
 
     /// The account that works for a TenantResource or GlobalTenantResource.
