@@ -167,14 +167,17 @@ pub(super) fn check_after(deployment: &Value, status: &Value, now: Timestamp) ->
     Some(left.saturating_add(Duration::from_secs(1)))
 }
 
-/// Whether the new set was made so lately that its pods are still to come. The rollout waits for them: else the first pod
-/// would pass for progress over none. Upstream's controller comes to the same, as its requests are few a second.
-pub(super) fn awaits_pods(deployment: &Value, new: Option<&Arc<Value>>, now: Timestamp) -> bool {
+/// Whether the new set was made so lately that its pods are still to come, beside those of others. The rollout waits for
+/// them: else the first pod would pass for progress over none. Upstream's controller comes to the same, as its requests
+/// are few a second.
+pub(super) fn awaits_pods(deployment: &Value, all: &[Arc<Value>], new: Option<&Arc<Value>>, now: Timestamp) -> bool {
     let since = progressing(deployment).filter(|c| c.text("reason") == CREATED);
     let since = since.and_then(|c| meta::time(c.text("lastUpdateTime")));
     let coming = new.is_some_and(|new| {
         let status = meta::status(new);
-        status.int("replicas") < meta::replicas(new) && conditions::find(status, FAILURE).is_none()
+        status.int("replicas") < meta::replicas(new)
+            && numbers::counted(all, "replicas") > status.int("replicas")
+            && conditions::find(status, FAILURE).is_none()
     });
     coming && since.is_some_and(|since| now.duration_since(since) < GRACE)
 }
@@ -252,12 +255,15 @@ mod tests {
         let status = r#"{"conditions":[{"type":"Progressing","reason":"NewReplicaSetCreated","lastUpdateTime":"2026-01-01T00:09:59Z"}]}"#;
         let pending = Arc::new(value(r#"{"spec":{"replicas":1},"status":{"replicas":0}}"#));
         let failing = value(r#"{"spec":{"replicas":1},"status":{"conditions":[{"type":"ReplicaFailure"}]}}"#);
-        let awaits = |set: &Arc<Value>, now: &str| awaits_pods(&deployment(status), Some(set), now.parse().unwrap());
+        let all = [set("old", 2, 2)];
+        let awaits =
+            |new: &Arc<Value>, now: &str| awaits_pods(&deployment(status), &all, Some(new), now.parse().unwrap());
         assert!(awaits(&pending, NOW));
         assert!(!awaits(&pending, "2026-01-01T00:10:02Z"));
         assert!(!awaits(&set("new", 1, 0), NOW));
         assert!(!awaits(&Arc::new(failing), NOW));
-        assert!(!awaits_pods(&deployment("{}"), Some(&pending), NOW.parse().unwrap()));
+        assert!(!awaits_pods(&deployment("{}"), &all, Some(&pending), NOW.parse().unwrap()));
+        assert!(!awaits_pods(&deployment(status), &[], Some(&pending), NOW.parse().unwrap()));
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl<'c> Work<'c> {
 
     async fn roll(&mut self) -> Result<Option<Duration>> {
         let known = revision::new_set(&self.deployment, &self.sets);
-        if status::awaits_pods(&self.deployment, known.as_ref(), self.now) {
+        if status::awaits_pods(&self.deployment, &self.sets, known.as_ref(), self.now) {
             return Ok(Some(AWAITED));
         }
         let found = self.find(true).await?;
@@ -289,7 +289,7 @@ impl<'c> Work<'c> {
     }
 
     async fn write_rollout(&mut self, found: &Found) -> Result<Option<Duration>> {
-        if status::awaits_pods(&self.deployment, found.new.as_ref(), self.now) {
+        if status::awaits_pods(&self.deployment, &found.all(), found.new.as_ref(), self.now) {
             return Ok(Some(AWAITED));
         }
         let new = status::rollout(&self.deployment, &found.all(), found.new.as_ref(), self.now);
