@@ -12,6 +12,7 @@ pub mod definitions;
 mod digest;
 pub mod dispatch;
 pub mod execute;
+mod finish;
 pub mod health;
 pub mod kinds;
 pub mod names;
