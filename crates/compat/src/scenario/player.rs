@@ -6,7 +6,7 @@ use crate::client::{Client, Request};
 use object::{Map, Value, json};
 
 /// The short forms of paths: where a resource is served, and whether it lies in the scenario's namespace.
-const SHORT: [(&str, bool, &str); 13] = [
+const SHORT: [(&str, bool, &str); 15] = [
     (
         "/api/v1",
         true,
@@ -25,6 +25,8 @@ const SHORT: [(&str, bool, &str); 13] = [
     ("/apis/rbac.authorization.k8s.io/v1", false, "clusterroles clusterrolebindings"),
     ("/apis/apiextensions.k8s.io/v1", false, "customresourcedefinitions"),
     ("/apis/storage.k8s.io/v1", false, "storageclasses csidrivers"),
+    ("/apis/scheduling.k8s.io/v1", false, "priorityclasses"),
+    ("/apis/admissionregistration.k8s.io/v1", false, "validatingwebhookconfigurations"),
 ];
 
 /// One scenario's client, with what it knows.
