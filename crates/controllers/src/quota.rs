@@ -14,21 +14,25 @@ use kinds::admission::quota::{is_about, usage, within_scopes};
 use kinds::quantity::Quantity;
 use object::{Map, Value};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::Range;
 
 /// How long to wait for further deletions.
 const AFTER_DELETION: Duration = Duration::from_millis(20);
 /// When what was created is counted: admission has charged it already.
 const AFTER_CREATION: Duration = Duration::from_secs(1);
+/// How long a quota has to stay as it is before less is counted than it says: what was charged may not be written yet.
+const SETTLED: Duration = Duration::from_millis(300);
 /// Kinds whose objects take more or less as they change.
 const CHANGING: [&str; 3] = ["/registry/pods/", "/registry/services/", "/registry/persistentvolumeclaims/"];
 
 /// Counts for quotas; the keys are theirs.
 pub struct ResourceQuotas {
     context: Context,
+    /// The quotas of which less was counted than they say: in which version, and since when.
+    doubted: Mutex<HashMap<String, (String, Instant)>>,
     /// Follows all writes while there are quotas.
     _following: Arc<Mutex<Option<Running>>>,
 }
@@ -53,16 +57,22 @@ impl Controller for ResourceQuotas {
                 *slot = Some(follow(&context, &held, queue));
             }
         });
-        ResourceQuotas { context: wiring.context().clone(), _following: following }
+        ResourceQuotas { context: wiring.context().clone(), doubted: Mutex::default(), _following: following }
     }
 
     async fn sync(&self, key: &str) -> Result<Option<Duration>> {
         let Some((namespace, name)) = key.split_once('/') else { return Ok(None) };
         let api = self.context.api(&RESOURCE_QUOTAS);
         // What is charged between this and the write makes the write fail, and is counted then.
-        let Some(mut quota) = api.find(namespace, name).await? else { return Ok(None) };
+        let Some(mut quota) = api.find(namespace, name).await? else {
+            self.doubted.lock().remove(key);
+            return Ok(None);
+        };
         let hard = quota.at(&["spec", "hard"]).and_then(Value::as_object).cloned().unwrap_or_default();
         let used = self.count(namespace, &quota, &hard).await?;
+        if let Some(wait) = self.doubt(key, &quota, &used) {
+            return Ok(Some(wait));
+        }
         if let Some(status) = status(&quota, hard, used) {
             quota.set_at(&["status"], status);
             match api.update_status(&quota).await {
@@ -93,6 +103,27 @@ fn follow(context: &Context, quotas: &Arc<Cache>, queue: &client::Queue) -> Runn
 }
 
 impl ResourceQuotas {
+    /// How long to wait before a quota is believed to take less than it says.
+    fn doubt(&self, key: &str, quota: &Value, counted: &BTreeMap<String, Quantity>) -> Option<Duration> {
+        let mut doubted = self.doubted.lock();
+        if !takes_less(quota, counted) {
+            doubted.remove(key);
+            return None;
+        }
+        let version = quota.meta_str("resourceVersion");
+        match doubted.get(key).filter(|(held, _)| held == version) {
+            Some((_, since)) if since.elapsed() >= SETTLED => {
+                doubted.remove(key);
+                None
+            }
+            Some((_, since)) => Some(SETTLED.saturating_sub(since.elapsed())),
+            None => {
+                doubted.insert(key.to_owned(), (version.to_owned(), Instant::now()));
+                Some(SETTLED)
+            }
+        }
+    }
+
     /// What the objects of a namespace take of a quota.
     async fn count(&self, namespace: &str, quota: &Value, hard: &Map) -> Result<BTreeMap<String, Quantity>> {
         let mut out = BTreeMap::new();
@@ -151,6 +182,13 @@ fn taken(quota: &Value, resource: &Resource, object: &Value, now: Timestamp) -> 
     usage(&resource.group, &resource.plural, object, now)
 }
 
+/// Whether less was counted than a quota says.
+fn takes_less(quota: &Value, counted: &BTreeMap<String, Quantity>) -> bool {
+    let held = |name: &str| quota.at(&["status", "used", name]).and_then(Value::as_str);
+    let held = |name: &str| held(name).and_then(|text| Quantity::parse(text).ok());
+    counted.iter().any(|(name, amount)| held(name).is_some_and(|held| amount.minus(held).sign().is_lt()))
+}
+
 /// The status that a quota should have; nothing if it has it. What nobody counts keeps its value.
 fn status(quota: &Value, hard: Map, counted: BTreeMap<String, Quantity>) -> Option<Value> {
     let held = |part: &str| quota.at(&["status", part]).and_then(Value::as_object);
@@ -188,6 +226,8 @@ mod tests {
         let counted = || BTreeMap::from([("pods".to_owned(), Quantity::of_integer(1))]);
         let held = r#"{"hard":{"pods":"2000m","x":"1"},"used":{"pods":"1","x":"7"}}"#;
         assert_eq!(status(&quota(held), hard.clone(), counted()), None);
+        assert!(!takes_less(&quota(held), &counted()));
+        assert!(takes_less(&quota(r#"{"used":{"pods":"2"}}"#), &counted()));
         let first = status(&quota("{}"), hard, counted()).unwrap();
         assert_eq!(json::to_string(&first), r#"{"hard":{"pods":"2","x":"1"},"used":{"pods":"1"}}"#);
     }
