@@ -190,19 +190,17 @@ async fn a_finalizer_holds_an_object() {
 }
 
 #[tokio::test]
-async fn a_namespace_takes_its_content_along() {
+async fn a_namespace_that_goes_takes_nothing_new_and_is_gone_when_finalized() {
     let f = Fixture::new().await;
     f.send("POST", "/api/v1/namespaces", r#"{"metadata":{"name":"n"}}"#).await;
     let maps = "/api/v1/namespaces/n/configmaps";
-    f.send("POST", maps, r#"{"metadata":{"name":"a","finalizers":["x.io/y"]}}"#).await;
-    f.send("POST", maps, r#"{"metadata":{"name":"b"}}"#).await;
     assert_eq!(f.send("DELETE", "/api/v1/namespaces/n", "").await.0, 200);
-    f.until(&format!("{maps}/b"), 404).await;
     let (code, refused) = f.send("POST", maps, r#"{"metadata":{"name":"c"}}"#).await;
     assert_eq!(code, 403);
     assert!(refused.str_at(&["message"]).unwrap().ends_with("because it is being terminated"));
-    f.send("PATCH", &format!("{maps}/a"), r#"{"metadata":{"finalizers":null}}"#).await;
-    f.until("/api/v1/namespaces/n", 404).await;
+    let finalized = r#"{"metadata":{"name":"n"},"spec":{"finalizers":[]}}"#;
+    assert_eq!(f.send("PUT", "/api/v1/namespaces/n/finalize", finalized).await.0, 200);
+    assert_eq!(f.send("GET", "/api/v1/namespaces/n", "").await.0, 404);
 }
 
 #[tokio::test]
@@ -244,4 +242,18 @@ async fn the_statuses_of_components_are_made_when_asked_for() {
     }
     let (code, none) = f.send("GET", "/api/v1/componentstatuses?fieldSelector=metadata.name%3Dx", "").await;
     assert_eq!((code, none.get("items").and_then(Value::as_array).map(<[_]>::len)), (200, Some(0)));
+}
+
+#[tokio::test]
+async fn nobody_owns_empty_lists_and_maps_of_built_in_objects() {
+    let f = Fixture::new().await;
+    let map = r#"{"metadata":{"name":"a","labels":{},"annotations":{},"finalizers":[]},"data":{},"binaryData":{}}"#;
+    let (code, made) = f.send("POST", MAPS, map).await;
+    assert_eq!((code, made.at(&["metadata", "managedFields"])), (201, None));
+    let (code, made) = f.send("PUT", &format!("{MAPS}/a"), r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#).await;
+    assert_eq!(code, 200);
+    let owners = json::to_string(made.at(&["metadata", "managedFields"]).unwrap());
+    assert!(owners.contains(r#""fieldsV1":{"f:data":{".":{},"f:k":{}}}"#), "{owners}");
+    let (_, made) = f.send("PATCH", &format!("{MAPS}/a"), r#"{"metadata":{"labels":{}},"binaryData":{}}"#).await;
+    assert_eq!(json::to_string(made.at(&["metadata", "managedFields"]).unwrap()), owners);
 }

@@ -75,6 +75,38 @@ pub fn finish(definition: &Definition, object: &mut Value) {
     }
 }
 
+/// Takes empty lists and maps out that Go leaves out when it writes an object (`omitempty`): nobody owns them.
+pub fn drop_empty(definition: &Definition, object: &mut Value) {
+    let Some(members) = object.as_object_mut() else { return };
+    for field in &definition.fields {
+        let Some(value) = members.get_mut(field.name) else { continue };
+        drop_empty_within(&field.schema, value);
+        let empty = match (&*value, &field.schema.ty) {
+            (Value::Array(items), Type::List(_)) => items.is_empty(),
+            (Value::Object(m), Type::Map(_)) => m.is_empty(),
+            _ => false,
+        };
+        if empty && field.omit_empty {
+            members.remove(field.name);
+        }
+    }
+}
+
+fn drop_empty_within(schema: &Schema, value: &mut Value) {
+    match (&schema.ty, value) {
+        (Type::Ref(_), value @ Value::Object(_)) => {
+            if let Some(definition) = schema.ty.definition().filter(|d| !d.fields.is_empty()) {
+                drop_empty(definition, value);
+            }
+        }
+        (Type::List(item), Value::Array(items)) => items.iter_mut().for_each(|v| drop_empty_within(item, v)),
+        (Type::Map(inner), Value::Object(members)) => {
+            members.values_mut().for_each(|v| drop_empty_within(inner, v));
+        }
+        _ => {}
+    }
+}
+
 fn finish_value(schema: &Schema, value: &mut Value) {
     match (&schema.ty, value) {
         (Type::Ref(_), value @ Value::Object(_)) => {

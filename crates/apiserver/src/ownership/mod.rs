@@ -62,8 +62,18 @@ impl Kind {
     }
 
     /// Gives a new object to its creator. `now` is in seconds since 1970.
-    pub fn created(&self, object: Value, manager: &str, now: i64) -> Value {
+    pub fn created(&self, mut object: Value, manager: &str, now: i64) -> Value {
+        self.drop_empty(&mut object);
         self.manager(Part::Main).on_create(object, manager, now)
+    }
+
+    /// Takes out what Go would not write; definitions' objects have all that was sent.
+    fn drop_empty(&self, object: &mut Value) {
+        if let Source::Builtin(_, version) = &self.source
+            && let Some(definition) = version.definition()
+        {
+            kinds::drop_empty(definition, object);
+        }
     }
 
     /// Where a webhook converts the versions: what one write needs of it.
@@ -81,11 +91,12 @@ impl Kind {
         &self,
         part: Part,
         live: &Value,
-        new: Value,
+        mut new: Value,
         manager: &str,
         now: i64,
         conversions: Option<&Arc<Conversions>>,
     ) -> Value {
+        self.drop_empty(&mut new);
         if part == Part::Scale {
             return self.scaled(live, new, |scales, old, new| scales.on_update(old, new, manager, now));
         }
