@@ -86,7 +86,11 @@ async fn watched(client: &mut Client, from: u64) -> BTreeMap<String, u64> {
         let event = json::parse(line).unwrap();
         assert_ne!(text(&event, &["type"]), "ERROR", "{}", String::from_utf8_lossy(line));
         let version = text(&event, &["object", "metadata", "resourceVersion"]).parse().unwrap();
-        last.insert(text(&event, &["object", "metadata", "name"]).to_owned(), version);
+        let name = text(&event, &["object", "metadata", "name"]);
+        // The controllers write there, too.
+        if name.starts_with('w') {
+            last.insert(name.to_owned(), version);
+        }
     }
     last
 }
