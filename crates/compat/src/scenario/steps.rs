@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 const LOOK: f64 = 0.15;
 /// Between two looks of a `settle`.
 const SETTLE_LOOK: Duration = Duration::from_millis(150);
+/// No step takes longer, in seconds.
+const LONGEST: f64 = 600.0;
 
 /// Does a step; gives what it recorded.
 pub(crate) async fn run(player: &mut Player, step: &Value) -> Result<Option<Value>, String> {
@@ -58,12 +60,16 @@ pub(crate) async fn run(player: &mut Player, step: &Value) -> Result<Option<Valu
 }
 
 pub(crate) fn seconds(step: &Value, key: &str, default: f64) -> f64 {
-    let seconds = match step.get(key) {
+    number(step, key, default).clamp(0.0, LONGEST)
+}
+
+/// A number of a step.
+fn number(step: &Value, key: &str, default: f64) -> f64 {
+    match step.get(key) {
         Some(Value::Int(i)) => *i as f64,
         Some(Value::Float(f)) => *f,
         _ => default,
-    };
-    seconds.clamp(0.0, 600.0)
+    }
 }
 
 async fn send(player: &mut Player, step: &Value) -> Result<Value, String> {
@@ -202,7 +208,7 @@ async fn state(player: &mut Player, paths: &[&str]) -> Result<Vec<(u16, String)>
 }
 
 async fn settle(player: &mut Player, step: &Value) -> Result<(), String> {
-    let quiet = Duration::from_secs_f64(seconds(step, "ms", 1500.0) / 1000.0);
+    let quiet = Duration::from_secs_f64((number(step, "ms", 1500.0) / 1000.0).clamp(0.0, LONGEST));
     let end = Instant::now() + Duration::from_secs_f64(seconds(step, "timeout", 30.0));
     let paths = texts(step, "settle");
     let (mut last, mut since) = (state(player, &paths).await?, Instant::now());
