@@ -24,9 +24,8 @@ const BATCH: usize = 1000;
 const FEW_WAITERS: usize = 32;
 
 /// More watches than [`FEW_WAITERS`] are woken together after a pause of this much for each of them: about what a
-/// wake-up costs the program and a client on the same machine until the event is read. 1,000 watches see events in
-/// batches of 20 ms.
-const PAUSE_PER_WAITER: Duration = Duration::from_micros(20);
+/// wake-up costs the program until the event is sent. 1,000 watches see events in batches of 10 ms.
+const PAUSE_PER_WAITER: Duration = Duration::from_micros(10);
 
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
