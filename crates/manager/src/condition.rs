@@ -6,9 +6,10 @@ use cel::interpret::{Limits, Program};
 use cel::library::ExpressionSet;
 use cel::parse::{ParserOptions, parse};
 use cel::types::Type;
-use cel::value::{AdaptedList, Data, List, ListAdapter, Map, MapAdapter, Result as CelResult, Value as Cel};
+use cel::value::Value as Cel;
+use cel_object::dynamic;
 use client::Clock;
-use object::{Map as Members, Value};
+use object::Value;
 use std::sync::{Arc, LazyLock};
 
 /// What one evaluation may cost: Kubernetes' limit for one call.
@@ -163,53 +164,6 @@ fn verdict(program: &Program, variables: &[(&str, Cel<'_>)]) -> Result<bool, Str
         Ok(Cel::Bool(b)) => Ok(b),
         Ok(_) => Err("not a boolean".to_owned()),
         Err(error) => Err(error.to_string()),
-    }
-}
-
-/// A value without a schema, read in place.
-fn dynamic(value: &Value) -> Cel<'_> {
-    match value {
-        Value::Null => Cel::Null,
-        Value::Bool(b) => Cel::Bool(*b),
-        Value::Int(i) => Cel::Int(*i),
-        Value::Float(f) => Cel::Double(*f),
-        Value::String(s) => Cel::borrowed(s),
-        Value::Array(_) => Cel::List(List::Adapted(AdaptedList { adapter: &Dynamic, data: value })),
-        Value::Object(_) => Cel::Map(Map::Adapted { adapter: &Dynamic, data: value }),
-    }
-}
-
-struct Dynamic;
-
-fn items(data: &Data) -> &[Value] {
-    data.downcast_ref::<Value>().and_then(Value::as_array).unwrap_or_default()
-}
-
-fn members(data: &Data) -> Option<&Members> {
-    data.downcast_ref::<Value>().and_then(Value::as_object)
-}
-
-impl ListAdapter for Dynamic {
-    fn len(&self, data: &Data) -> usize {
-        items(data).len()
-    }
-
-    fn get<'a>(&'a self, data: &'a Data, index: usize) -> CelResult<Cel<'a>> {
-        Ok(items(data).get(index).map_or(Cel::Null, dynamic))
-    }
-}
-
-impl MapAdapter for Dynamic {
-    fn len(&self, data: &Data) -> usize {
-        members(data).map_or(0, Members::len)
-    }
-
-    fn get<'a>(&'a self, data: &'a Data, key: &str) -> Option<CelResult<Cel<'a>>> {
-        members(data)?.get(key).map(|value| Ok(dynamic(value)))
-    }
-
-    fn key<'a>(&'a self, data: &'a Data, index: usize) -> Option<&'a str> {
-        members(data)?.keys().nth(index)
     }
 }
 

@@ -37,7 +37,12 @@ const fn known(plural: &'static str, kind: &'static str, namespaced: bool) -> Re
 ///
 /// None, unless the file that comes with the program is broken.
 pub fn definitions() -> Result<Vec<Value>, String> {
-    let mut file = object::yaml::parse(include_bytes!("definitions.yaml"))?;
+    listed(include_bytes!("definitions.yaml"))
+}
+
+/// What a file of definitions lists.
+pub(crate) fn listed(file: &[u8]) -> Result<Vec<Value>, String> {
+    let mut file = object::yaml::parse(file)?;
     match file.remove_at(&["definitions"]) {
         Some(Value::Array(all)) => Ok(all),
         _ => Err("there are no definitions".to_owned()),

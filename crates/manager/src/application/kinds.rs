@@ -28,11 +28,7 @@ const fn known(version: &'static str, plural: &'static str, kind: &'static str, 
 ///
 /// None, unless the file that comes with the program is broken.
 pub fn definitions() -> Result<Vec<Value>, String> {
-    let mut file = object::yaml::parse(include_bytes!("definitions.yaml"))?;
-    match file.remove_at(&["definitions"]) {
-        Some(Value::Array(all)) => Ok(all),
-        _ => Err("there are no definitions".to_owned()),
-    }
+    crate::kinds::listed(include_bytes!("definitions.yaml"))
 }
 
 /// Makes the server serve the kinds, and waits until it does.

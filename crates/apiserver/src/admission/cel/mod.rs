@@ -6,7 +6,6 @@
 //! when they are first asked for.
 
 mod conditions;
-mod data;
 mod expression;
 mod run;
 mod types;

@@ -1,11 +1,11 @@
 //! Evaluating expressions.
 
-use super::data::dynamic;
 use super::expression::Expression;
 use super::variables::{VARIABLES, Variables};
 use crate::admission::authorizer::{Check, Who};
 use cel::interpret::{Activation, Limits};
 use cel::value::{Data, Error, Map, MapAdapter, Result as CelResult, Value as Cel};
+use cel_object::dynamic;
 use object::{Value, go};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -1,10 +1,15 @@
-//! Values without a schema, read in place.
+//! JSON values without a schema, as CEL expressions read them: in place, without a copy.
+//!
+//! ```
+//! let object = object::json::parse(br#"{"a":[1]}"#).unwrap();
+//! assert!(matches!(cel_object::dynamic(&object), cel::value::Value::Map(_)));
+//! ```
 
 use cel::value::{AdaptedList, Data, List, ListAdapter, Map, MapAdapter, Result as CelResult, Value as Cel};
 use object::{Map as Members, Value};
 
-/// A value without a schema, read in place.
-pub(super) fn dynamic(value: &Value) -> Cel<'_> {
+/// A value of type `dyn`.
+pub fn dynamic(value: &Value) -> Cel<'_> {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(b) => Cel::Bool(*b),
