@@ -4,6 +4,7 @@
 //! * [`cache`]: what a server has of one resource, kept up to date by a watch, with indexes;
 //! * [`queue`]: a work queue of keys, each once, with back-off;
 //! * [`events`]: tells people what happened to an object, as client-go's recorder does;
+//! * [`election`]: which one of several programs leads, by a `Lease`, as client-go decides it;
 //! * [`resources`]: the built-in resources that programs name.
 //!
 //! ```
@@ -35,6 +36,7 @@ mod api;
 pub mod cache;
 mod client;
 mod discovery;
+pub mod election;
 mod error;
 pub mod events;
 mod params;
@@ -47,6 +49,7 @@ mod watch;
 pub use api::{Api, List};
 pub use cache::{Cache, Change};
 pub use client::Client;
+pub use election::Election;
 pub use error::{Error, Result};
 pub use params::{DeleteParams, ListParams, Patch, PatchParams, Propagation, WatchParams, WriteParams};
 pub use queue::Queue;
