@@ -5,7 +5,8 @@
 //! of what its values mean.
 //!
 //! [`Store`] is the interface, object-safe, so that a program works with `Arc<dyn Store>` whatever is behind it.
-//! [`Embedded`] is the store in the process itself: it keeps everything in memory and every write on disk.
+//! [`Embedded`] is the store in the process itself: it keeps everything in memory and every write on disk. Backends that
+//! keep everything in memory answer reads and watches from a [`Replica`].
 //!
 //! ```
 //! use store::{Embedded, Expect, ListOptions, Options, Range, Store, Write};
@@ -30,6 +31,7 @@
 mod clock;
 mod embedded;
 mod error;
+mod replica;
 mod stats;
 mod store;
 mod types;
@@ -37,6 +39,7 @@ mod types;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use embedded::{Embedded, Options};
 pub use error::{OpenError, ReadError, WatchError, WriteError};
+pub use replica::{Applied, Replica};
 pub use stats::{Histogram, Stats};
 pub use store::{Batch, BoxFuture, Store, Watch, WatchSource};
 pub use types::{

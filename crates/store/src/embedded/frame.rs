@@ -21,7 +21,7 @@ use std::num::NonZeroU64;
 
 use bytes::Bytes;
 
-use super::keyspace::{Record, Version};
+use crate::replica::{Record, Version};
 use crate::{Key, Revision};
 
 /// Starts a log file.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::disk::{Disk, DiskFile, sync_dir};
 use super::frame::{self, HEADER_LEN, LOG_MAGIC};
-use super::keyspace::Record;
+use crate::replica::Record;
 use crate::{Revision, WriteError};
 
 /// The files, open for writing.

@@ -3,30 +3,27 @@
 mod disk;
 mod frame;
 mod journal;
-mod keyspace;
 mod recover;
 mod snapshot;
 #[cfg(test)]
 mod tests;
-mod topics;
 mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bytes::Bytes;
-use parking_lot::{Mutex, RwLock};
-use tokio::sync::{oneshot, watch};
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
 
 use self::disk::{Disk, OsDisk};
 use self::journal::Journal;
-use self::keyspace::Keyspace;
-use self::topics::Topics;
 use self::writer::{Message, Writer};
+use crate::replica::{Keyspace, Replica};
 use crate::{
     BoxFuture, Change, Clock, Entry, Histogram, ListOptions, OpenError, Page, Range, ReadError, Revision, Stats, Store,
     SystemClock, Watch, WatchError, Write, WriteError,
@@ -87,11 +84,7 @@ pub struct Embedded {
 /// What the writer thread and the readers share.
 struct Shared {
     options: Options,
-    space: RwLock<Keyspace>,
-    topics: Arc<Topics>,
-    /// The published revision, for those who wait for one.
-    revision: watch::Sender<Revision>,
-    revision_closed: AtomicBool,
+    replica: Replica,
     disk_bytes: AtomicU64,
     writes: AtomicU64,
     sync: Mutex<Histogram>,
@@ -119,14 +112,9 @@ impl Embedded {
     fn start(mut options: Options, journal: Option<Journal>, space: Keyspace) -> Self {
         options.max_value = options.max_value.min(LARGEST_VALUE);
         let (sender, receiver) = channel();
-        let topics = Arc::new(Topics::default());
-        topics.start_at(space.current());
         let shared = Arc::new(Shared {
             options,
-            revision: watch::Sender::new(space.current()),
-            space: RwLock::new(space),
-            topics,
-            revision_closed: AtomicBool::new(false),
+            replica: Replica::of(space),
             disk_bytes: AtomicU64::new(journal.as_ref().map_or(0, Journal::bytes)),
             writes: AtomicU64::new(0),
             sync: Mutex::default(),
@@ -178,15 +166,15 @@ impl Embedded {
 
 impl Store for Embedded {
     fn get<'a>(&'a self, key: &'a str, at: Option<Revision>) -> BoxFuture<'a, Result<Option<Entry>, ReadError>> {
-        ready(self.shared.space.read().get(key, at))
+        ready(self.shared.replica.get(key, at))
     }
 
     fn list<'a>(&'a self, range: &'a Range, options: ListOptions) -> BoxFuture<'a, Result<Page, ReadError>> {
-        ready(self.shared.space.read().list(range, &options))
+        ready(self.shared.replica.list(range, &options))
     }
 
     fn count<'a>(&'a self, range: &'a Range) -> BoxFuture<'a, Result<u64, ReadError>> {
-        ready(Ok(self.shared.space.read().count(range)))
+        ready(Ok(self.shared.replica.count(range)))
     }
 
     fn write(&self, mut write: Write) -> BoxFuture<'_, Result<Revision, WriteError>> {
@@ -225,46 +213,28 @@ impl Store for Embedded {
     }
 
     fn watch<'a>(&'a self, range: &'a Range, after: Revision) -> BoxFuture<'a, Result<Watch, WatchError>> {
-        let space = self.shared.space.read();
-        let source = self.shared.topics.subscribe(&space, range, after);
-        ready(source.map(|source| Watch::new(Box::new(source))))
+        ready(self.shared.replica.watch(range, after))
     }
 
     fn revision(&self) -> Revision {
-        *self.shared.revision.borrow()
+        self.shared.replica.revision()
     }
 
     fn compacted(&self) -> Revision {
-        self.shared.space.read().compacted()
+        self.shared.replica.compacted()
     }
 
     fn wait_for(&self, revision: Revision) -> BoxFuture<'_, Result<(), ReadError>> {
-        if self.revision() >= revision {
-            return ready(Ok(()));
-        }
-        let mut revisions = self.shared.revision.subscribe();
-        Box::pin(async move {
-            let reached = revisions
-                .wait_for(|now| *now >= revision || self.shared.revision_closed.load(Ordering::Acquire))
-                .await
-                .is_ok_and(|now| *now >= revision);
-            if reached { Ok(()) } else { Err(ReadError::Closed) }
-        })
+        self.shared.replica.wait_for(revision)
     }
 
     fn stats(&self) -> Stats {
         let sync = self.shared.sync.lock().clone();
-        let watches = self.shared.topics.watches();
-        let space = self.shared.space.read();
         Stats {
-            keys: space.keys(),
-            live_bytes: space.live_bytes(),
             disk_bytes: self.shared.disk_bytes.load(Ordering::Relaxed),
-            history_events: space.history_len(),
-            history_bytes: space.history_bytes(),
-            watches,
             writes: self.shared.writes.load(Ordering::Relaxed),
             sync,
+            ..self.shared.replica.stats()
         }
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::disk::Disk;
 use super::frame::{self, Body, FRAME_HEAD, HEADER_LEN, LOG_MAGIC, SNAPSHOT_MAGIC};
 use super::journal::{Active, Journal, Segment, Snapshot, create_segment, remove};
-use super::keyspace::Keyspace;
+use crate::replica::Keyspace;
 use crate::{FIRST_REVISION, OpenError, Revision};
 
 /// Opens or creates the store in `dir`.

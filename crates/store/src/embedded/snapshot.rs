@@ -9,8 +9,8 @@ use parking_lot::RwLock;
 use super::disk::{Disk, DiskFile, sync_dir};
 use super::frame::{self, SNAPSHOT_MAGIC};
 use super::journal::{Snapshot, remove, snapshot_path};
-use super::keyspace::Keyspace;
 use crate::Revision;
+use crate::replica::Keyspace;
 
 /// So many keys are read under one lock.
 const KEYS_PER_LOCK: usize = 256;

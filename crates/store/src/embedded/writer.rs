@@ -16,18 +16,15 @@ use tokio::sync::oneshot;
 
 use super::Shared;
 use super::journal::{Journal, Snapshot, is_full};
-use super::keyspace::{Record, Version};
 use super::snapshot;
-use super::topics::Topic;
 use crate::clock::to_millis;
+use crate::replica::{Record, Version};
 use crate::{Change, Expect, Key, Revision, Write, WriteError};
 
 /// A commit takes waiting requests until it has so many writes …
 const GROUP_WRITES: usize = 4096;
 /// … or so many bytes.
 const GROUP_BYTES: usize = 8 << 20;
-/// So many changes are made, or events forgotten, under one lock: readers are never held up for long.
-const CHANGES_PER_LOCK: usize = 512;
 /// How long to wait with the next snapshot after one failed.
 const SNAPSHOT_RETRY: Duration = Duration::from_secs(10);
 /// How long expired keys stay when deleting them failed.
@@ -76,8 +73,6 @@ pub(super) struct Writer {
     snapshot_after: Option<Instant>,
     /// No expiry before this: the last one failed.
     expiry_after: Option<Instant>,
-    /// Topics with many waiting watches, and when to wake them.
-    sleepy: Vec<(Instant, Arc<Topic>)>,
     compact_to: Revision,
     /// There is more history to forget than was done at once.
     unfinished: bool,
@@ -99,7 +94,6 @@ impl Writer {
             snapshot: None,
             snapshot_after: None,
             expiry_after: None,
-            sleepy: Vec::new(),
             compact_to: 0,
             unfinished: false,
         }
@@ -163,7 +157,7 @@ impl Writer {
         if self.unfinished {
             return Duration::ZERO;
         }
-        let space = self.shared.space.read();
+        let space = self.shared.replica.space.read();
         let age = &self.shared.options.history_age;
         // Not at every event's own time: a little later, for many at once.
         let slack = (*age / 16).min(Duration::from_secs(30));
@@ -172,7 +166,7 @@ impl Writer {
         let until = |due: Option<u64>| due.map_or(LONGEST_SLEEP, |due| Duration::from_millis(due.saturating_sub(now)));
         let pause = self.expiry_after.map_or(Duration::ZERO, |after| after.saturating_duration_since(Instant::now()));
         let sleep = until(space.next_expiry()).max(pause).min(until(history));
-        let wake = self.sleepy.iter().map(|(due, _)| due.saturating_duration_since(Instant::now())).min();
+        let wake = self.shared.replica.next_wake().map(|due| due.saturating_duration_since(Instant::now()));
         // Never nothing at all: the clock may be coarser than a millisecond.
         sleep.max(Duration::from_millis(1)).min(wake.unwrap_or(LONGEST_SLEEP)).min(LONGEST_SLEEP)
     }
@@ -202,7 +196,7 @@ impl Writer {
 
     /// Decides every write of the group in turn, each as if those before were done.
     fn decide(&self, group: &mut Group, now: u64) -> Vec<Record> {
-        let space = self.shared.space.read();
+        let space = self.shared.replica.space.read();
         let mut revision = space.current();
         let mut records = Vec::with_capacity(group.writes.len());
         // What this commit makes of keys; `None` for deleted ones.
@@ -254,42 +248,14 @@ impl Writer {
             return;
         }
         self.shared.writes.fetch_add(records.len() as u64, Ordering::Relaxed);
-        let mut touched = Vec::new();
-        let mut records = records.into_iter().peekable();
-        let mut events = Vec::with_capacity(records.len().min(CHANGES_PER_LOCK));
-        while records.peek().is_some() {
-            let mut space = self.shared.space.write();
-            events.extend(records.by_ref().take(CHANGES_PER_LOCK).map(|record| space.apply(record)));
-            space.committed(now);
-            touched.extend(self.shared.topics.publish(&events));
-            let revision = space.current();
-            drop(space);
-            self.shared.revision.send_replace(revision);
-            events.clear();
-        }
-        for topic in touched {
-            if !self.sleepy.iter().any(|(_, known)| Arc::ptr_eq(known, &topic)) {
-                self.wake(&topic);
-            }
-        }
-    }
-
-    fn wake(&mut self, topic: &Arc<Topic>) {
-        if let Some(due) = topic.wake(Instant::now()) {
-            self.sleepy.push((due, topic.clone()));
-        }
+        self.shared.replica.publish(records, now);
     }
 
     /// Everything that is due without being asked for.
     fn upkeep(&mut self) {
-        let now = Instant::now();
-        if self.sleepy.iter().any(|(due, _)| *due <= now) {
-            for (due, topic) in mem::take(&mut self.sleepy) {
-                if due <= now { self.wake(&topic) } else { self.sleepy.push((due, topic)) }
-            }
-        }
+        self.shared.replica.wake_due();
         let now = to_millis(self.shared.options.clock.now());
-        let expired = |writer: &Self| writer.shared.space.read().next_expiry().is_some_and(|due| due <= now);
+        let expired = |writer: &Self| writer.shared.replica.space.read().next_expiry().is_some_and(|due| due <= now);
         if passed(self.expiry_after) && expired(self) {
             self.commit(Group::default());
             // With a full disk, or after very many at once, the rest stays a little longer.
@@ -302,30 +268,13 @@ impl Writer {
     /// Forgets history that is too old, too much, or that somebody asked to forget.
     fn compact(&mut self, now: u64) {
         let options = &self.shared.options;
-        let (target, too_much) = {
-            let space = self.shared.space.read();
+        let target = {
+            let space = self.shared.replica.space.read();
             let aged = space.older_than(now.saturating_sub(millis(options.history_age)));
-            let target = aged.max(self.compact_to.min(space.current()));
-            (target, space.history_bytes() > options.history_bytes)
+            aged.max(self.compact_to.min(space.current()))
         };
         let pin = self.snapshot.as_ref().map_or(Revision::MAX, |running| running.revision);
-        let target = target.min(pin);
-        self.unfinished = false;
-        if !too_much && target <= self.shared.space.read().compacted() {
-            return;
-        }
-        let mut forgotten = Vec::new();
-        let mut space = self.shared.space.write();
-        while space.compacted() < pin && (space.compacted() < target || space.history_bytes() > options.history_bytes) {
-            if forgotten.len() == CHANGES_PER_LOCK {
-                self.unfinished = true;
-                break;
-            }
-            let Some(event) = space.compact_one() else { break };
-            forgotten.push(event);
-        }
-        self.shared.topics.forget(&forgotten);
-        drop(space);
+        self.unfinished = self.shared.replica.forget(target, options.history_bytes, pin);
     }
 
     /// Has a snapshot at the compacted revision written if it frees enough of the log, or anything at all in need.
@@ -334,7 +283,7 @@ impl Writer {
         if self.snapshot.is_some() || !passed(self.snapshot_after) {
             return;
         }
-        let revision = self.shared.space.read().compacted();
+        let revision = self.shared.replica.space.read().compacted();
         let needed = need && journal.reclaimable(revision) > 0;
         if !needed && !journal.is_snapshot_worthwhile(revision) {
             return;
@@ -344,7 +293,7 @@ impl Writer {
         let cancel = Arc::new(AtomicBool::new(false));
         let cancelled = cancel.clone();
         let spawned = thread::Builder::new().name("store-snapshot".into()).spawn(move || {
-            let outcome = snapshot::write(&*disk, &dir, &shared.space, revision, &cancelled);
+            let outcome = snapshot::write(&*disk, &dir, &shared.replica.space, revision, &cancelled);
             let _ = sender.send(Message::SnapshotDone);
             outcome
         });
@@ -387,9 +336,7 @@ impl Writer {
         if let Some(journal) = &mut self.journal {
             journal.mark_closed();
         }
-        self.shared.topics.close();
-        self.shared.revision_closed.store(true, Ordering::Release);
-        self.shared.revision.send_modify(|_| ());
+        self.shared.replica.close();
         // Whatever was sent meanwhile is answered `Closed`: dropping the receiver drops the senders of the replies.
     }
 }

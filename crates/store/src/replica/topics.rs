@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use super::keyspace::Keyspace;
 use crate::{Batch, Event, Key, Range, Revision, WatchError, WatchSource};
 
-/// At most this many events in one [`Batch`].
+/// At most this many events in one [`Batch`], unless one revision has more.
 const BATCH: usize = 1000;
 
 /// Up to this many waiting watches of a topic are woken at every commit.
@@ -32,7 +32,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// All topics that somebody watches.
 #[derive(Debug, Default)]
-pub(super) struct Topics {
+pub(crate) struct Topics {
     index: Mutex<Index>,
     /// The store's revision, raised after the topics got its events.
     published: AtomicU64,
@@ -48,7 +48,7 @@ struct Index {
 }
 
 #[derive(Debug)]
-pub(super) struct Topic {
+pub(crate) struct Topic {
     place: Range,
     inner: Mutex<Inner>,
 }
@@ -140,9 +140,23 @@ impl Topics {
         self.published.load(Ordering::Acquire)
     }
 
-    /// Sets the revision of a store just opened.
+    /// Sets the revision up to which there is nothing more to publish.
     pub fn start_at(&self, revision: Revision) {
         self.published.store(revision, Ordering::Release);
+    }
+
+    /// Drops all events: nobody knows what happened up to `revision`. Gives whom to wake.
+    pub fn restart(&self, revision: Revision) -> Vec<Waker> {
+        let index = self.index.lock();
+        let mut waiting = Vec::new();
+        for topic in index.prefixes.values().chain(index.keys.values()) {
+            let mut inner = topic.inner.lock();
+            inner.events.clear();
+            inner.since = revision;
+            waiting.extend(mem::take(&mut inner.waiters).into_values());
+        }
+        self.start_at(revision);
+        waiting
     }
 
     /// How many watches run.
@@ -237,9 +251,9 @@ fn place_of(range: &Range) -> Range {
     }
 }
 
-/// A watch of the embedded store.
+/// A watch of the places in memory.
 #[derive(Debug)]
-pub(super) struct TopicWatch {
+pub(crate) struct TopicWatch {
     topics: Arc<Topics>,
     topic: Arc<Topic>,
     id: u64,
@@ -264,12 +278,13 @@ impl WatchSource for TopicWatch {
         let first = inner.events.partition_point(|event| event.revision <= self.cursor);
         let mut events = Vec::new();
         for event in inner.events.range(first..) {
+            // What has one revision is never torn apart: the cursor would pass what is left.
+            if events.len() >= BATCH && event.revision != self.cursor {
+                break;
+            }
             self.cursor = event.revision;
             if self.filter.as_ref().is_none_or(|range| range.contains(&event.key)) {
                 events.push(event.clone());
-                if events.len() == BATCH {
-                    break;
-                }
             }
         }
         if !events.is_empty() {

@@ -1,7 +1,7 @@
 //! All keys with their versions, in memory: what reads are answered from.
 //!
 //! A key's slot holds its present state and, as long as the history reaches back, the states before. The history is
-//! the list of all events after the compacted revision, without gaps, so that a revision is an index into it.
+//! the list of all events after the compacted revision. Revisions may leave some out, and one may have several keys.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroU64;
@@ -17,7 +17,7 @@ const EVENT_OVERHEAD: u64 = 160;
 
 /// One write that was decided, before and after it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Record {
+pub(crate) struct Record {
     pub revision: Revision,
     pub key: Key,
     /// The new value and when it expires (milliseconds since 1970); `None` for a delete.
@@ -26,7 +26,7 @@ pub(super) struct Record {
 
 /// The value of a key between two writes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Version {
+pub(crate) struct Version {
     pub value: Bytes,
     pub create_revision: Revision,
     pub mod_revision: Revision,
@@ -154,9 +154,9 @@ impl Folders {
 }
 
 #[derive(Debug)]
-pub(super) struct Keyspace {
+pub(crate) struct Keyspace {
     slots: BTreeMap<Key, Slot>,
-    /// The events of the revisions `compacted + 1 ..= current`.
+    /// The events after `compacted`, up to `current`.
     history: VecDeque<Arc<Event>>,
     /// When commits took place (milliseconds) and the last revision of each; only of what is in the history.
     times: VecDeque<(u64, Revision)>,
@@ -292,14 +292,23 @@ impl Keyspace {
 
     /// The events after `after`, oldest first; all that are kept if `after` is older than the history.
     pub fn events_after(&self, after: Revision) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
-        let skip = usize::try_from(after.saturating_sub(self.compacted)).unwrap_or(usize::MAX);
-        self.history.range(skip.min(self.history.len())..)
+        let skip = self.history.partition_point(|event| event.revision <= after);
+        self.history.range(skip..)
     }
 
-    /// Makes a record's change. The record's revision must be the next one.
+    /// Moves on to a later revision at which nothing was written; tells whether it is later.
+    pub fn advance(&mut self, revision: Revision) -> bool {
+        let later = revision > self.current;
+        if later {
+            self.current = revision;
+        }
+        later
+    }
+
+    /// Makes a record's change. The record's revision must not be older than the present one.
     pub fn apply(&mut self, record: Record) -> Arc<Event> {
         let Record { revision, key, put } = record;
-        debug_assert_eq!(revision, self.current + 1);
+        debug_assert!(revision >= self.current);
         self.current = revision;
         let before = self.slots.get(&key).and_then(|slot| slot.state.live());
         let previous = before.map(|before| before.value.clone());
