@@ -7,7 +7,9 @@ mod config;
 mod envtest;
 mod manager;
 mod ownership;
+mod permit;
 mod server;
+mod terminal;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -36,6 +38,8 @@ enum Command {
     Check(check::Args),
     /// Deploy Applications, and see what became of them
     App(app::Args),
+    /// Ask for permits, review them, and end them
+    Permit(permit::Args),
     /// Show who owns each field of an object, or what an apply would do
     Ownership(ownership::Args),
     /// Stand in for kube-apiserver and etcd in test environments such as controller-runtime's envtest
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Command::Manager(args) => manager::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(args),
         Command::App(args) => app::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Permit(args) => permit::run(args).map(|()| ExitCode::SUCCESS),
         Command::Ownership(args) => ownership::run(args).map(|()| ExitCode::SUCCESS),
         Command::Envtest(args) => envtest::run(args).map(|()| ExitCode::SUCCESS),
         Command::Completion { shell } => {

@@ -3,8 +3,6 @@
 use crate::cluster::{ClusterArgs, Failure};
 use crate::server::logging;
 use clap::Args as ClapArgs;
-use client::Client;
-use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The flags of `stanchion manager`.
@@ -29,12 +27,11 @@ pub struct Args {
 /// Runs the controllers until SIGTERM or SIGINT.
 pub fn run(args: &Args) -> Result<(), Failure> {
     logging::start(&args.log_level, args.log_format)?;
-    let connection = args.cluster.connection()?;
+    let client = args.cluster.client()?;
     let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let client = Client::new(Arc::new(connection));
         let options = manager::Options { install: args.install_kinds, ..manager::Options::default() };
         tokio::select! {
             ended = manager::run(client, options) => ended.map_err(Failure::from),

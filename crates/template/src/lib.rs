@@ -5,7 +5,7 @@
 //! * [`fast`]: `{{name}}` replaced, nothing else;
 //! * [`Tree`]: a value whose strings are templates. Each is rendered by itself, so that what is filled in can never add a
 //!   field or a document;
-//! * [`documents`]: the objects in a rendered text of YAML documents.
+//! * [`documents`]: the objects in a rendered text of YAML documents; [`yaml`]: values written as YAML.
 //!
 //! ```
 //! use template::{Data, Functions, Settings, Template};
@@ -41,7 +41,7 @@ mod settings;
 mod tree;
 mod value;
 mod world;
-mod yaml;
+pub mod yaml;
 
 pub use documents::documents;
 pub use funcs::Set as Functions;

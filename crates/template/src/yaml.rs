@@ -4,7 +4,7 @@ use object::{Value, go, json};
 use std::fmt::Write;
 
 /// A value as one YAML document, with a line break at its end.
-pub(crate) fn to_string(value: &Value) -> String {
+pub fn to_string(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value, 0, false);
     if !out.ends_with('\n') {

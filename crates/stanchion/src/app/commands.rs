@@ -1,7 +1,8 @@
 //! The subcommands.
 
-use super::{Wait, view};
-use crate::cluster::{Cluster, Failure};
+use super::view;
+use crate::cluster::Failure;
+use crate::terminal::{LOOK, Progress, Wait, read_file};
 use client::{Client, DeleteParams, ListParams, Patch, PatchParams, Resource};
 use manager::application::kinds::{APPLICATIONS, REVISIONS, TRACKERS};
 use manager::application::three_way::{self, Change, Strategy};
@@ -10,11 +11,8 @@ use manager::application::{health, names};
 use object::{Value, json, map, yaml};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often a waiting command looks.
-const LOOK: Duration = Duration::from_millis(250);
 /// Who applies files.
 const MANAGER: &str = "stanchion-app";
 
@@ -26,8 +24,7 @@ pub struct Session {
 
 impl Session {
     /// Works in a namespace of a cluster.
-    pub fn new(cluster: Cluster, namespace: String) -> Self {
-        let client = Client::new(Arc::new(cluster)).with_user_agent(concat!("stanchion/", env!("CARGO_PKG_VERSION")));
+    pub fn new(client: Client, namespace: String) -> Self {
         Session { client, namespace }
     }
 
@@ -43,11 +40,7 @@ impl Session {
 
     /// Applies a file.
     pub async fn up(&self, file: &Path, publish_version: Option<&str>, wait: Wait) -> Result<(), Failure> {
-        let text = if file == Path::new("-") {
-            std::io::read_to_string(std::io::stdin())?.into_bytes()
-        } else {
-            std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?
-        };
+        let text = read_file(file)?;
         let objects = yaml::parse_all(&text).map_err(|error| format!("{}: {error}", file.display()))?;
         for (mut object, _) in objects {
             if object.is_null() {
@@ -85,14 +78,12 @@ impl Session {
         wait: Wait,
     ) -> Result<(), Failure> {
         let begin = Instant::now();
-        let mut said = String::new();
+        let mut progress = Progress::new(name);
         loop {
             let application = self.client.api(&APPLICATIONS).get(namespace, name).await?;
             let is_seen = application.at(&["status", "observedGeneration"]) == generation.as_ref();
-            let progress = view::progress(&application);
-            if is_seen && progress != said {
-                eprintln!("{name}: {progress}");
-                said = progress;
+            if is_seen {
+                progress.say(&view::progress(&application));
             }
             match application.str_at(&["status", "status"]) {
                 Some("running") if is_seen => return Ok(()),
@@ -100,7 +91,7 @@ impl Session {
                     return Err(format!("{name} is {phase}").into());
                 }
                 _ if begin.elapsed() > Duration::from_secs(wait.timeout) => {
-                    return Err(format!("{name} does not run after {} s: {said}", wait.timeout).into());
+                    return Err(format!("{name} does not run after {} s: {}", wait.timeout, progress.said()).into());
                 }
                 _ => tokio::time::sleep(LOOK).await,
             }
@@ -295,17 +286,16 @@ impl Session {
     /// Waits until an application is gone, and says for what it waits.
     async fn until_gone(&self, name: &str, wait: Wait) -> Result<(), Failure> {
         let begin = Instant::now();
-        let mut said = String::new();
+        let mut progress = Progress::new(name);
         while let Some(application) = self.client.api(&APPLICATIONS).find(&self.namespace, name).await? {
             let conditions = application.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default();
             let ready = conditions.iter().find(|condition| condition.str_at(&["type"]) == Some("Ready"));
             let message = ready.and_then(|ready| ready.str_at(&["message"])).unwrap_or_default();
-            if !message.is_empty() && message != said {
-                eprintln!("{name}: {message}");
-                message.clone_into(&mut said);
+            if !message.is_empty() {
+                progress.say(message);
             }
             if begin.elapsed() > Duration::from_secs(wait.timeout) {
-                return Err(format!("{name} is still there after {} s: {said}", wait.timeout).into());
+                return Err(format!("{name} is still there after {} s: {}", wait.timeout, progress.said()).into());
             }
             tokio::time::sleep(LOOK).await;
         }

@@ -4,6 +4,7 @@ mod commands;
 mod view;
 
 use crate::cluster::{ClusterArgs, Failure};
+use crate::terminal::Wait;
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
 
@@ -95,24 +96,12 @@ enum Command {
     },
 }
 
-/// Whether, and how long, to wait.
-#[derive(Clone, Copy, Debug, ClapArgs)]
-struct Wait {
-    /// Wait until it is done
-    #[arg(short, long)]
-    wait: bool,
-    /// How long to wait, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    timeout: u64,
-}
-
 /// Runs the command.
 pub fn run(args: Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let cluster = args.cluster.cluster()?;
-    let namespace = cluster.namespace().to_owned();
+    let (client, namespace) = args.cluster.session()?;
     runtime.block_on(async {
-        let session = commands::Session::new(cluster, namespace);
+        let session = commands::Session::new(client, namespace);
         match args.command {
             Command::Up { file, publish_version, wait } => session.up(&file, publish_version.as_deref(), wait).await,
             Command::List { all_namespaces } => session.list(all_namespaces).await,

@@ -1,26 +1,8 @@
 //! What is shown of Applications: texts made of objects.
 
+use crate::terminal::table;
 use manager::application::tracker::{Entry, Tracker, Trackers};
 use object::Value;
-
-/// Lines of columns, as wide as they have to be.
-pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let mut widths: Vec<usize> = head.iter().map(|cell| cell.chars().count()).collect();
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded: Vec<String> = cells.zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        padded.join("   ").trim_end().to_owned() + "\n"
-    };
-    let mut out = line(&mut head.iter().copied());
-    for row in rows {
-        out += &line(&mut row.iter().map(String::as_str));
-    }
-    out
-}
 
 fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
     value.str_at(path).unwrap_or_default()

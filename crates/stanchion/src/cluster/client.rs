@@ -1,6 +1,6 @@
 //! Requests to a cluster, one connection each: what a command line needs.
 
-use super::Kubeconfig;
+use super::{Actor, Kubeconfig};
 use bytes::Bytes;
 use client::{BoxFuture, Transport};
 use futures_util::TryStreamExt;
@@ -20,7 +20,7 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A cluster.
 pub struct Cluster {
     config: Kubeconfig,
-    user: Option<String>,
+    actor: Option<Actor>,
     tls: Option<Arc<ClientConfig>>,
     host: String,
     port: u16,
@@ -54,7 +54,7 @@ impl Found {
 
 impl Cluster {
     /// The cluster of a kubeconfig, as its user or another one.
-    pub fn new(config: Kubeconfig, user: Option<String>) -> Result<Self, Failure> {
+    pub fn new(config: Kubeconfig, actor: Option<Actor>) -> Result<Self, Failure> {
         let (scheme, rest) = config.server.split_once("://").ok_or("the server's URL has no scheme")?;
         let (authority, base) = rest.split_once('/').map_or((rest, ""), |(a, b)| (a, b));
         let port = if scheme == "https" { 443 } else { 80 };
@@ -65,7 +65,7 @@ impl Cluster {
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let base = if base.is_empty() { String::new() } else { format!("/{}", base.trim_end_matches('/')) };
         let tls = if scheme == "https" { Some(Arc::new(tls(&config)?)) } else { None };
-        Ok(Cluster { config, user, tls, host, port, base })
+        Ok(Cluster { config, actor, tls, host, port, base })
     }
 
     /// The namespace for objects whose namespace nobody gives.
@@ -157,8 +157,11 @@ impl Cluster {
         if !self.config.token.is_empty() {
             parts.headers.insert("Authorization", format!("Bearer {}", self.config.token).parse()?);
         }
-        if let Some(user) = self.user.as_ref().filter(|_| !parts.headers.contains_key("Impersonate-User")) {
-            parts.headers.insert("Impersonate-User", user.parse()?);
+        if let Some(actor) = self.actor.as_ref().filter(|_| !parts.headers.contains_key("Impersonate-User")) {
+            parts.headers.insert("Impersonate-User", actor.user.parse()?);
+            for group in &actor.groups {
+                parts.headers.append("Impersonate-Group", group.parse()?);
+            }
         }
         Ok(sender.send_request(hyper::Request::from_parts(parts, Full::new(body))).await?)
     }

@@ -8,38 +8,74 @@ pub use client::{Cluster, Failure, Found};
 pub use kubeconfig::Kubeconfig;
 pub use transport::Connection;
 
+use ::client::Client;
 use clap::Args;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Somebody to act as.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    /// The name.
+    pub user: String,
+    /// The groups; without them the server finds out which there are.
+    pub groups: Vec<String>,
+}
 
 /// The flags that say which cluster, as kubectl has them.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ClusterArgs {
     /// Path of the kubeconfig file [default: the first of $KUBECONFIG, or ~/.kube/config]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     kubeconfig: Option<PathBuf>,
 
     /// Context of the kubeconfig file [default: its current one]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", global = true)]
     context: Option<String>,
 
     /// Namespace of the object [default: that of the context, or default]
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", global = true)]
     namespace: Option<String>,
 
     /// User to act as
-    #[arg(long = "as", value_name = "USER")]
+    #[arg(long = "as", value_name = "USER", global = true)]
     user: Option<String>,
+
+    /// Group to act as, with --as; may be given several times
+    #[arg(long = "as-group", value_name = "GROUP", global = true)]
+    groups: Vec<String>,
 }
 
 impl ClusterArgs {
     /// The cluster that the flags name.
     pub fn cluster(&self) -> Result<Cluster, Failure> {
-        Cluster::new(self.config()?, self.user.clone())
+        Cluster::new(self.config()?, self.actor()?)
     }
 
-    /// A connection to the cluster, for programs that run for long. It is not made before it is needed.
-    pub fn connection(&self) -> Result<Connection, Failure> {
-        Connection::new(&self.config()?)
+    /// A client of the cluster for a few requests, and the namespace for objects whose namespace nobody gives.
+    pub fn session(&self) -> Result<(Client, String), Failure> {
+        let cluster = self.cluster()?;
+        let namespace = cluster.namespace().to_owned();
+        Ok((Client::new(Arc::new(cluster)), namespace))
+    }
+
+    /// A client of the cluster for programs that run for long. It connects when it is first needed.
+    pub fn client(&self) -> Result<Client, Failure> {
+        let client = Client::new(Arc::new(Connection::new(&self.config()?)?));
+        Ok(match self.actor()? {
+            Some(Actor { user, groups }) => {
+                client.acting_as(&user, &groups.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            None => client,
+        })
+    }
+
+    fn actor(&self) -> Result<Option<Actor>, Failure> {
+        match &self.user {
+            Some(user) => Ok(Some(Actor { user: user.clone(), groups: self.groups.clone() })),
+            None if self.groups.is_empty() => Ok(None),
+            None => Err("--as-group needs --as".into()),
+        }
     }
 
     fn config(&self) -> Result<Kubeconfig, Failure> {

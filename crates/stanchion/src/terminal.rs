@@ -1,0 +1,142 @@
+//! What the commands for people have in common: tables, colours, progress, waiting.
+
+use crate::cluster::Failure;
+use clap::Args;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a waiting command looks.
+pub const LOOK: Duration = Duration::from_millis(250);
+
+/// Whether, and how long, to wait.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Wait {
+    /// Wait until it is done
+    #[arg(short, long)]
+    pub wait: bool,
+    /// How long to wait, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub timeout: u64,
+}
+
+/// The bytes of a file, or of standard input for `-`.
+pub fn read_file(file: &Path) -> Result<Vec<u8>, Failure> {
+    if file == Path::new("-") {
+        return Ok(std::io::read_to_string(std::io::stdin())?.into_bytes());
+    }
+    std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()).into())
+}
+
+/// Lines of columns, as wide as they have to be.
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = head.iter().map(|cell| cell.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded: Vec<String> = cells.zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        padded.join("   ").trim_end().to_owned() + "\n"
+    };
+    let mut out = line(&mut head.iter().copied());
+    for row in rows {
+        out += &line(&mut row.iter().map(String::as_str));
+    }
+    out
+}
+
+/// How far something has come, on standard error: on a terminal one line that changes, elsewhere a line for each change.
+pub struct Progress {
+    what: String,
+    said: String,
+    is_terminal: bool,
+}
+
+impl Progress {
+    /// The progress of something.
+    pub fn new(what: &str) -> Self {
+        Progress { what: what.to_owned(), said: String::new(), is_terminal: std::io::stderr().is_terminal() }
+    }
+
+    /// Tells how far it has come, if that is news.
+    pub fn say(&mut self, text: &str) {
+        if text == self.said {
+            return;
+        }
+        text.clone_into(&mut self.said);
+        let mut out = std::io::stderr().lock();
+        // Whoever does not listen misses nothing that the result does not say.
+        let _ = if self.is_terminal {
+            write!(out, "\r\x1b[K{}: {text}", self.what).and_then(|()| out.flush())
+        } else {
+            writeln!(out, "{}: {text}", self.what)
+        };
+    }
+
+    /// What was told last.
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_terminal && !self.said.is_empty() {
+            eprintln!();
+        }
+    }
+}
+
+/// A colour of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// What is wrong, or goes.
+    Red,
+    /// What is well, or comes.
+    Green,
+    /// What waits.
+    Yellow,
+    /// What leads to something else.
+    Cyan,
+    /// Headings.
+    Bold,
+}
+
+/// Whether texts are coloured.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    coloured: bool,
+}
+
+impl Style {
+    /// Coloured where standard output is a terminal and `NO_COLOR` is not set.
+    pub fn of_stdout() -> Self {
+        Style { coloured: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() }
+    }
+
+    /// Without colours.
+    #[cfg(test)]
+    pub fn plain() -> Self {
+        Style { coloured: false }
+    }
+
+    /// A text in a colour.
+    pub fn paint(self, colour: Colour, text: &str) -> String {
+        let code = match colour {
+            _ if !self.coloured || text.is_empty() => return text.to_owned(),
+            Colour::Red => 31,
+            Colour::Green => 32,
+            Colour::Yellow => 33,
+            Colour::Cyan => 36,
+            Colour::Bold => 1,
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// Prints to standard output. A reader that went away (`head`, for example) is no failure.
+pub fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}

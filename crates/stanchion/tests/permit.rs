@@ -1,0 +1,196 @@
+//! `stanchion permit` against a server with the manager: a permit from the request to its end, by people who may and may not.
+
+#![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
+
+use compat::server::Server;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_stanchion");
+
+struct Fixture {
+    server: Server,
+}
+
+/// What a run of the program came to.
+struct Ran {
+    is_ok: bool,
+    out: String,
+    err: String,
+}
+
+impl Fixture {
+    fn new(flags: &[&str]) -> Self {
+        Fixture { server: Server::start(Path::new(PROGRAM), flags).unwrap() }
+    }
+
+    fn run(&self, words: &[&str], input: &str) -> Ran {
+        let mut child = Command::new(PROGRAM)
+            .args(words)
+            .arg("--kubeconfig")
+            .arg(&self.server.kubeconfig)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A program that does not read has ended or will.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ran { is_ok: output.status.success(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Runs `stanchion permit`, which must succeed; gives what it prints.
+    fn permit(&self, words: &str) -> String {
+        let words: Vec<&str> = std::iter::once("permit").chain(words.split(' ')).collect();
+        let ran = self.run(&words, "");
+        assert!(ran.is_ok, "{words:?}: {}", ran.err);
+        ran.out
+    }
+
+    /// Runs `stanchion permit`, which must fail; gives what it says.
+    fn refused(&self, words: &str) -> String {
+        let words: Vec<&str> = std::iter::once("permit").chain(words.split(' ')).collect();
+        let ran = self.run(&words, "");
+        assert!(!ran.is_ok, "{words:?}: {}", ran.out);
+        ran.err
+    }
+
+    /// Applies objects, as soon as the server serves their kinds.
+    fn apply(&self, text: &str) {
+        let begin = Instant::now();
+        loop {
+            let ran = self.run(&["app", "up", "-f", "-"], text);
+            if ran.is_ok {
+                return;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "{}", ran.err);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+const TEMPLATE: &str = "
+apiVersion: capsule.clastix.io/v1beta2
+kind: ResourcePermitTemplate
+metadata: {name: access}
+spec:
+  maxDuration: 1h
+  defaultDuration: 30m
+  approvals: {approvers: [{kind: User, name: alice}, {kind: Group, name: ops}]}
+  resources:
+  - policy: {creation: Merge, force: true}
+    targets:
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: 'cm-{{ .name }}'}, data: {by: '{{ .request.username }}', level: high}}
+    - {apiVersion: v1, kind: Secret, metadata: {name: 's-{{ .name }}'}, stringData: {password: hunter2}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: cm-x}
+data: {level: low, own: 'yes'}
+";
+const PEOPLE: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: people}
+rules:
+- {apiGroups: [capsule.clastix.io], resources: ['*'], verbs: [get, list, create]}
+- {apiGroups: [capsule.clastix.io], resources: [resourcepermits/status], verbs: [patch]}
+- {apiGroups: [''], resources: [configmaps, secrets], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: people}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: people}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: system:authenticated}]
+";
+
+#[test]
+fn a_permit_lives_from_the_terminal() {
+    let f = Fixture::new(&["--manager"]);
+    f.apply(TEMPLATE);
+    f.apply(PEOPLE);
+    let out = f.permit("request access --name p -p name=x --reason fire --as bob --wait");
+    assert_eq!(out, "resourcepermit/p waits for review\n");
+    assert!(f.permit("list --phase requested").contains("p      access     bob         Requested   True"));
+    assert_eq!(f.permit("list --phase active"), "No permits found\n");
+    assert_eq!(f.permit("ls -A -o name"), "resourcepermit.capsule.clastix.io/p\n");
+    assert!(f.permit("list -o wide").lines().next().unwrap().ends_with("REVIEWER   MESSAGE"));
+    assert!(f.permit("list -o yaml").starts_with("apiVersion: v1\nitems:\n- apiVersion: capsule.clastix.io/v1beta2\n"));
+
+    // The reviewer sees who asks for what, and how the cluster would change; not what secrets hold.
+    let shown = f.permit("review p --as alice");
+    for line in [
+        "Requester     bob (User), groups system:authenticated\n",
+        "Reason        fire\n",
+        "Lasts         30m\n",
+        "Approvers     User alice, Group ops\n",
+        "Block 0: may be there already, removed at the end, protected, taking fields from others\n",
+        "change ConfigMap default/cm-x\n",
+        "-   level: low\n",
+        "+   level: high\n",
+        "+   by: bob\n",
+        "create Secret default/s-x\n",
+        "1 to create, 1 to change, 0 as they are\n",
+    ] {
+        assert!(shown.contains(line), "{line:?} is not in\n{shown}");
+    }
+    assert!(!shown.contains("hunter2") && !shown.contains('\x1b'), "{shown}");
+    assert!(f.permit("review p --show-secrets").contains("hunter2"));
+
+    assert!(f.refused("approve p --as bob").contains("\"bob\" is not an approver of this request"));
+    assert!(f.refused("approve p --as alice --duration 2h").contains("must be at most 1h0m0s"));
+    assert!(f.refused("approve p --as-group ops").contains("--as-group needs --as"));
+    assert!(f.refused("activate p --as alice").contains("invalid transition from Requested to Active"));
+    assert!(f.refused("retry p --as alice").contains("invalid transition from Requested to Retrying"));
+    let out =
+        f.permit("approve p --as carol --as-group ops --as-group system:authenticated --duration 10m -m fine --wait");
+    assert!(out.starts_with("resourcepermit/p active until 20"), "{out}");
+    let shown = f.permit("review p");
+    assert!(shown.contains("Approved by carol: fine\n") && shown.contains("Active until  20"), "{shown}");
+    assert!(shown.contains("as it is ConfigMap default/cm-x\n"), "{shown}");
+
+    let out = f.permit("expire p --as alice -m done --wait");
+    assert!(out.starts_with("resourcepermit/p expired"), "{out}");
+    let begin = Instant::now();
+    while f.permit("list") != "No permits found\n" {
+        assert!(begin.elapsed() < Duration::from_secs(20));
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_in_words_that_help() {
+    let f = Fixture::new(&["--manager"]);
+    f.apply(TEMPLATE);
+    for (words, why) in [
+        ("request nothing", "there is no template \"nothing\", in namespace \"default\" or for all"),
+        ("request x/access", "x is no kind of template: use rpt/access or grpt/access"),
+        ("request access -p name", "--param name: it has to be KEY=VALUE"),
+        ("request rpt/access --duration 2h -p name=x", "duration: must be at most 1h0m0s"),
+        ("request access --wait", "it cannot be prepared: "),
+        ("review nobody", "resourcepermits.capsule.clastix.io \"nobody\" not found"),
+        ("list --phase nope", "\"nope\" is no phase; phases are Created, Requested"),
+        ("deny nobody else", "\"nobody\" not found\nresourcepermits.capsule.clastix.io \"else\" not found"),
+        ("list -o table", "invalid value 'table' for '--output"),
+    ] {
+        let said = f.refused(words);
+        assert!(said.contains(why), "{words}: {said}");
+    }
+    let asked = f.run(&["permit", "request", "access", "--params", "-", "-o", "json"], "{name: z}");
+    assert!(asked.is_ok && asked.out.contains(r#""params":{"name":"z"}"#), "{} {}", asked.out, asked.err);
+    let name = f.permit("list -o name").lines().next().unwrap().rsplit('/').next().unwrap().to_owned();
+    assert!(name.starts_with("access-"));
+    let begin = Instant::now();
+    while !f.permit("list").contains("Requested") {
+        assert!(begin.elapsed() < Duration::from_secs(20));
+    }
+    let waiting = f.permit("list --phase Requested -o name");
+    let name = waiting.trim().rsplit('/').next().unwrap();
+    assert_eq!(f.permit(&format!("deny {name} -m no")), format!("resourcepermit/{name} denied\n"));
+
+    let plain = Fixture::new(&[]);
+    assert!(plain.refused("list").contains("the cluster does not serve permits: run `stanchion manager`"));
+}
