@@ -1,6 +1,6 @@
 //! The kubelets: pods of the simulated nodes run, end and stop.
 
-use super::pod_status::{Addresses, Step, finished, next, started, stop_code, turned, waiting};
+use super::pod_status::{Addresses, Step, finished, joined, next, started, stop_code, turned, waiting};
 use super::script::Script;
 use super::{is_simulated, nodes};
 use crate::{Context, Controller, Wiring, pods};
@@ -123,6 +123,7 @@ impl Controller for Kubelet {
                 self.recorder.event(&pod, EventType::Warning, "Failed", &message);
             }
             Step::End => self.put(&pod, finished(&pod, script.exit_code, script.goes_on(), now)).await?,
+            Step::Join => self.put(&pod, joined(&pod, now)).await?,
             Step::Turn(ready) => self.put(&pod, turned(&pod, ready, now)).await?,
             Step::Remove => self.remove(&pod, &script).await?,
         }

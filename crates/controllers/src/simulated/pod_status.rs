@@ -14,6 +14,9 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
 /// Why a pod is not ready.
 const NOT_READY: &str = "ContainersNotReady";
 
+/// Where a pod's status has its ephemeral containers.
+const EPHEMERAL: &str = "ephemeralContainerStatuses";
+
 /// What happens next to a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -29,6 +32,8 @@ pub enum Step {
     End,
     /// It gets ready, or is not ready any more.
     Turn(bool),
+    /// Containers were added to it, to look into it, and start.
+    Join,
     /// It was told to stop and has.
     Remove,
 }
@@ -59,6 +64,7 @@ pub fn next(pod: &Value, script: &Script, now: Timestamp) -> Step {
             let ready = is_to_be_ready(pod, script);
             match end {
                 Some(Step::End) => Step::End,
+                _ if has_new_ephemeral_containers(pod) => Step::Join,
                 _ if pods::is_ready(pod) != ready => Step::Turn(ready),
                 end => end.unwrap_or(Step::Rest),
             }
@@ -80,6 +86,11 @@ fn is_to_be_ready(pod: &Value, script: &Script) -> bool {
     let holds =
         |gate: &Value| pods::condition(pod, gate.text("conditionType")).is_some_and(|c| c.text("status") == "True");
     script.ready && pod.sub("spec").list("readinessGates").iter().all(holds)
+}
+
+/// Whether some of a pod's ephemeral containers have no status; they are only ever added, at the end.
+fn has_new_ephemeral_containers(pod: &Value) -> bool {
+    pod.sub("spec").list("ephemeralContainers").len() > pod.sub("status").list(EPHEMERAL).len()
 }
 
 fn container(pod: &Value) -> Option<&Value> {
@@ -153,6 +164,17 @@ pub fn turned(pod: &Value, ready: bool, now: Timestamp) -> Value {
     out
 }
 
+/// The status of a pod that runs and whose new ephemeral containers start.
+pub fn joined(pod: &Value, now: Timestamp) -> Value {
+    let mut out = pod.sub("status").clone();
+    let time = pods::seconds(now);
+    let all = ephemeral(pod, map! { "running" => map! { "startedAt" => time } });
+    let mut there = out.list(EPHEMERAL).to_vec();
+    there.extend(all.into_iter().skip(there.len()));
+    out.set_at(&[EPHEMERAL], there.into());
+    out
+}
+
 /// The status of a pod whose containers cannot start.
 pub fn waiting(pod: &Value, why: &str, addresses: &Addresses, now: Timestamp) -> Value {
     let containers = statuses(pod, "containers", |_| {
@@ -197,6 +219,9 @@ pub fn finished(pod: &Value, code: i64, goes_on: bool, now: Timestamp) -> Value 
     };
     let mut out = status(pod, phase, false, why, now);
     out.set_at(&["containerStatuses"], containers.into());
+    if !goes_on && out.has(EPHEMERAL) {
+        out.set_at(&[EPHEMERAL], ephemeral(pod, terminated()).into());
+    }
     out
 }
 
@@ -228,6 +253,16 @@ fn statuses(pod: &Value, list: &str, state: impl Fn(&str) -> Map) -> Vec<Value> 
         Value::Object(out)
     };
     containers.map(of).collect()
+}
+
+/// The statuses of a pod's ephemeral containers, in a state.
+fn ephemeral(pod: &Value, state: Map) -> Vec<Value> {
+    statuses(pod, "ephemeralContainers", |name| {
+        map! {
+            "ready" => false, "restartCount" => 0i64, "lastState" => Map::new(), "state" => state.clone(),
+            "containerID" => format!("simulated://{}-{name}", pod.meta_str("uid")),
+        }
+    })
 }
 
 /// The status with a phase and the conditions that go with it.
@@ -364,6 +399,31 @@ mod tests {
         put(&mut pod, status);
         assert_eq!(pod.sub("status").list("containerStatuses")[0].int("restartCount"), 1);
         assert_eq!(next(&pod, &script, at(13)), Step::After(Duration::from_secs(20)));
+    }
+
+    #[test]
+    fn containers_are_added_to_a_pod_that_runs_and_end_with_it() {
+        let mut pod = pod("Always", "{}");
+        let script = Script::of(&pod, &Simulated::default());
+        let status = started(&pod, &script, &addresses(), at(1));
+        put(&mut pod, status);
+        for (names, second) in [(vec!["d"], 2), (vec!["d", "e"], 3)] {
+            let list: Vec<Value> = names.iter().map(|name| map! { "name" => *name, "image" => "i" }.into()).collect();
+            pod.set_at(&["spec", "ephemeralContainers"], list.into());
+            assert_eq!(next(&pod, &script, at(second)), Step::Join);
+            let status = joined(&pod, at(second));
+            put(&mut pod, status);
+            assert_eq!(next(&pod, &script, at(second)), Step::Rest);
+        }
+        let since = |pod: &Value, state: &str| -> Vec<String> {
+            let list = pod.sub("status").list(EPHEMERAL);
+            list.iter().map(|c| c.sub("state").sub(state).text("startedAt").to_owned()).collect()
+        };
+        assert_eq!(since(&pod, "running"), ["2026-01-01T00:00:02Z", "2026-01-01T00:00:03Z"]);
+        let status = finished(&pod, 0, false, at(9));
+        put(&mut pod, status);
+        assert_eq!(since(&pod, "terminated").len(), 2);
+        assert_eq!(since(&pod, "running"), ["", ""]);
     }
 
     #[test]
