@@ -41,6 +41,8 @@ pub struct Options {
     pub user: String,
     /// The manager's part in admission, if it has one.
     pub admission: Admission,
+    /// How the controller of Applications runs; its clock is this one's.
+    pub applications: application::Options,
 }
 
 impl Default for Options {
@@ -50,6 +52,7 @@ impl Default for Options {
             install: true,
             user: USER.to_owned(),
             admission: Admission::default(),
+            applications: application::Options::default(),
         }
     }
 }
@@ -147,8 +150,10 @@ pub async fn run(client: Client, options: Options) -> Result<(), Error> {
         install(&client).await?;
         application::kinds::install(&client).await?;
     }
-    let applications = application::Options { clock: options.clock.clone(), ..application::Options::default() };
-    let applications = application::Controller::new(&client, None, applications);
+    let applications = application::Controller::new(
+        &client,
+        application::Options { clock: options.clock.clone(), ..options.applications.clone() },
+    );
     let open = |resource: &client::Resource| Cache::open(client.api(resource), Selection::default());
     let (tenants, namespaces) = (open(&TENANTS), open(&NAMESPACES));
     let bindings = Cache::open(client.api(&ROLE_BINDINGS), role_bindings_selection());

@@ -35,7 +35,7 @@ impl Fixture {
     }
 
     fn start(client: &Client) -> JoinHandle<()> {
-        let controller = Controller::new(client, None, Options::default());
+        let controller = Controller::new(client, Options::default());
         tokio::spawn(controller.run())
     }
 

@@ -8,16 +8,16 @@ use client::cache::Selection;
 use client::events::{EventType, Recorder};
 use client::{Cache, Change, Client, Clock, Error, Queue};
 use jiff::Timestamp;
-use keeper::Keeper;
 use object::{Value, map};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
+use super::clusters::{self, Connector, Fleet, News};
 use super::compression::Compression;
 use super::kinds::{APPLICATIONS, TRACKERS};
 use super::tracker::Trackers;
-use super::write::{Clusters, Local, MANAGER};
-use super::{names, workflow};
+use super::write::MANAGER;
+use super::{names, placement, workflow};
 use crate::runner::{self, Reconciler};
 
 /// The version that `app.oam.dev/controller-version-require` is compared with.
@@ -38,6 +38,10 @@ pub struct Options {
     pub compression: Compression,
     /// How many applications are worked on at a time.
     pub workers: usize,
+    /// Makes connections to other clusters; without it there are none.
+    pub connector: Option<Arc<dyn Connector>>,
+    /// The namespace of the Secrets that say which other clusters there are.
+    pub cluster_namespace: String,
 }
 
 impl Default for Options {
@@ -48,6 +52,8 @@ impl Default for Options {
             revision_limit: 10,
             compression: Compression::Zstd,
             workers: 4,
+            connector: None,
+            cluster_namespace: clusters::names::NAMESPACE.to_owned(),
         }
     }
 }
@@ -55,8 +61,7 @@ impl Default for Options {
 /// The controller.
 pub struct Controller {
     pub(super) client: Client,
-    pub(super) keeper: Keeper,
-    pub(super) clusters: Arc<dyn Clusters>,
+    pub(super) fleet: Arc<Fleet>,
     pub(super) options: Options,
     recorder: Recorder,
     applications: Arc<Cache>,
@@ -78,22 +83,21 @@ struct Memory {
 
 impl Controller {
     /// A controller of the applications of a cluster, as a client sees it that may do everything. Its caches are opened.
-    pub fn new(client: &Client, clusters: Option<Arc<dyn Clusters>>, options: Options) -> Arc<Self> {
+    pub fn new(client: &Client, options: Options) -> Arc<Self> {
         let client = client.with_user_agent(MANAGER);
         let open = |resource: &client::Resource, metadata_only| {
             Cache::open(client.api(resource), Selection { metadata_only, ..Selection::default() })
         };
-        let keeper = Keeper::new(keeper::Options {
+        let keeping = keeper::Options {
             selector: names::SELECTOR.to_owned(),
             clock: options.clock.clone(),
             ..keeper::Options::default()
-        });
+        };
+        let fleet = Fleet::new(&client, keeping, options.connector.clone(), &options.cluster_namespace);
         let trackers = open(&TRACKERS, true);
         trackers.index("application", |tracker| tracker_owner(tracker).into_iter().collect());
-        let clusters = clusters.unwrap_or_else(|| Arc::new(Local(Arc::new(client.clone()))));
         Arc::new(Controller {
-            keeper,
-            clusters,
+            fleet,
             recorder: Recorder::new(&client, "Application", options.clock.clone()),
             applications: open(&APPLICATIONS, false),
             trackers,
@@ -107,6 +111,7 @@ impl Controller {
     pub async fn run(self: Arc<Self>) {
         self.applications.synced().await;
         self.trackers.synced().await;
+        self.fleet.synced().await;
         let queue: Queue = Queue::default();
         let own = queue.clone();
         self.applications.subscribe(move |change| {
@@ -126,16 +131,15 @@ impl Controller {
             queue.add(client::cache::key(&application));
         }
         let mut tasks = JoinSet::new();
-        let (keeper, cluster) = (self.keeper.clone(), self.clusters.get(""));
-        if let Some(cluster) = cluster {
-            tasks.spawn(async move { keeper.watch(cluster).await });
-        }
-        let (keeper, drifting) = (self.keeper.clone(), queue.clone());
-        tasks.spawn(async move {
-            loop {
-                drifting.add(keeper.drifted().await.parent.to_string());
+        let (told, applications) = (queue.clone(), Arc::downgrade(&self.applications));
+        let tell = move |news: News| match news {
+            News::Work(keys) => keys.into_iter().for_each(|key| told.add(key)),
+            News::Membership => {
+                let all = applications.upgrade().map(|cache| cache.list()).unwrap_or_default();
+                all.iter().filter(|app| placement::selects(app)).for_each(|app| told.add(client::cache::key(app)));
             }
-        });
+        };
+        tasks.spawn(self.fleet.clone().run(Arc::new(tell)));
         runner::run(&mut tasks, self.clone(), &queue, self.options.workers.max(1));
         while tasks.join_next().await.is_some() {}
     }
@@ -208,7 +212,7 @@ impl Reconciler for Controller {
 
     async fn sync(&self, key: &str) -> Result<Option<Duration>, Error> {
         let Some(application) = self.application(key).await? else {
-            self.keeper.forget(key);
+            self.fleet.forget(key);
             let mut memory = self.memory.lock();
             memory.written.remove(key);
             memory.made.remove(key);

@@ -1,18 +1,18 @@
 //! Bringing rendered objects into their clusters, keeping them there, and collecting what is garbage.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use client::{Api, Client, DeleteParams, Patch, PatchParams};
+use client::{Api, Client};
+use compact_str::CompactString;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use keeper::Scope;
 use object::{Value, map};
+use tokio::sync::Mutex;
 
-use super::collect::{self, Fate, Occasion};
 use super::kinds::TRACKERS;
 use super::names;
 use super::policy::{Collect, Stage};
-use super::tracker::{Entry, ResourceKey, Tracker, TrackerKind, Trackers};
+use super::tracker::{Entry, ResourceKey, Tracker, Trackers};
 use super::write::{Applied, Writer, described};
 
 /// How many objects of one application are worked on at a time (upstream's `max-dispatch-concurrent`).
@@ -28,8 +28,56 @@ pub struct Dispatcher<'a> {
     pub trackers: Trackers,
 }
 
+/// [`Dispatcher::dispatch`] for several who share a dispatcher: it is only held while something is recorded, so that a
+/// cluster that does not answer holds up nobody else.
+///
+/// # Errors
+///
+/// Everything that failed, in one text. What was recorded stays so.
+pub async fn dispatch(
+    writer: Writer<'_>,
+    dispatcher: &Mutex<&mut Dispatcher<'_>>,
+    manifests: Vec<Value>,
+) -> Result<(), String> {
+    let mut entries = Vec::with_capacity(manifests.len());
+    for manifest in manifests {
+        entries.push(writer.entry(manifest).await?);
+    }
+    let new: Vec<&Entry> = {
+        let dispatcher = dispatcher.lock().await;
+        entries.iter().filter(|entry| !dispatcher.is_recorded(entry)).collect()
+    };
+    joined(apply_all(writer, new, true).await)?;
+    {
+        let mut dispatcher = dispatcher.lock().await;
+        dispatcher.record(&entries).await?;
+        dispatcher.claim();
+    }
+    joined(apply_all(writer, entries.iter().collect(), false).await)
+}
+
+/// Applies entries side by side; what failed.
+async fn apply_all(writer: Writer<'_>, entries: Vec<&Entry>, dry_run: bool) -> Vec<String> {
+    let work = entries.into_iter().filter_map(|entry| {
+        let desired = entry.raw.as_ref()?;
+        let work = async move { writer.apply(entry, desired, Stage::Update, dry_run).await.err() };
+        Some((entry.cluster.clone(), work.boxed()))
+    });
+    side_by_side(work.collect()).await.into_iter().flatten().collect()
+}
+
+/// Does work side by side, that of each cluster by itself, so that a slow one takes no turns from others.
+pub(super) async fn side_by_side<T>(work: Vec<(CompactString, BoxFuture<'_, T>)>) -> Vec<T> {
+    let mut clusters: BTreeMap<CompactString, Vec<BoxFuture<'_, T>>> = BTreeMap::new();
+    for (cluster, work) in work {
+        clusters.entry(cluster).or_default().push(work);
+    }
+    let clusters = clusters.into_values().map(|work| stream::iter(work).buffer_unordered(WIDTH));
+    stream::select_all(clusters).collect().await
+}
+
 impl Dispatcher<'_> {
-    fn api(&self) -> Api {
+    pub(super) fn api(&self) -> Api {
         self.client.api(&TRACKERS)
     }
 
@@ -40,27 +88,8 @@ impl Dispatcher<'_> {
     ///
     /// Everything that failed, in one text. What was recorded stays so.
     pub async fn dispatch(&mut self, manifests: Vec<Value>) -> Result<(), String> {
-        let mut entries = Vec::with_capacity(manifests.len());
-        for manifest in manifests {
-            entries.push(self.entry(manifest).await?);
-        }
-        let new: Vec<&Entry> = entries.iter().filter(|entry| !self.is_recorded(entry)).collect();
-        joined(self.apply_all(new, true).await)?;
-        self.record(&entries).await?;
-        self.claim();
-        joined(self.apply_all(entries.iter().collect(), false).await)
-    }
-
-    /// Applies entries side by side; what failed.
-    async fn apply_all(&self, entries: Vec<&Entry>, dry_run: bool) -> Vec<String> {
-        let work = entries.into_iter().map(|entry| self.apply_one(entry, dry_run).boxed());
-        let work: Vec<BoxFuture<'_, Option<String>>> = work.collect();
-        stream::iter(work).buffer_unordered(WIDTH).filter_map(std::future::ready).collect().await
-    }
-
-    async fn apply_one(&self, entry: &Entry, dry_run: bool) -> Option<String> {
-        let desired = entry.raw.as_ref()?;
-        self.writer.apply(entry, desired, Stage::Update, dry_run).await.err()
+        let writer = self.writer;
+        dispatch(writer, &Mutex::new(self), manifests).await
     }
 
     /// Keeps the object of one entry; whether the entry has served its time.
@@ -74,24 +103,6 @@ impl Dispatcher<'_> {
             (Some(raw), false) => {
                 let applied = self.writer.apply(entry, raw, Stage::Keep, false).await?;
                 Ok(applied == Applied::Stale)
-            }
-        }
-    }
-
-    async fn entry(&self, mut manifest: Value) -> Result<Entry, String> {
-        let entry = Entry::of(&manifest).ok_or("an object has no apiVersion, kind or name")?;
-        let cluster = self.writer.cluster(&entry.cluster)?;
-        let scope = cluster.scope(&entry.identity.kind).await.map_err(|error| error.to_string())?;
-        match scope {
-            None => Err(format!(
-                "no matches for kind {:?} in version {:?}",
-                entry.identity.kind.kind,
-                entry.identity.kind.api_version()
-            )),
-            Some(Scope::Namespaced) => Ok(entry),
-            Some(Scope::Cluster) => {
-                manifest.remove_at(&["metadata", "namespace"]);
-                Entry::of(&manifest).ok_or_else(|| "an object has no name".to_owned())
             }
         }
     }
@@ -158,8 +169,9 @@ impl Dispatcher<'_> {
     /// Makes the watches follow everything that is to be kept.
     pub fn claim(&self) {
         let kept = self.kept();
-        let objects = kept.values().filter(|entry| entry.cluster.is_empty() && !entry.deleted);
-        self.writer.keeper.claim_objects(self.writer.owner, objects.map(|entry| &entry.identity));
+        let objects = kept.values().filter(|entry| !entry.deleted);
+        let objects = objects.map(|entry| (entry.cluster.as_str(), &entry.identity));
+        self.writer.fleet.claim(self.writer.owner, objects);
     }
 
     /// What is to be kept: the entries of the current tracker and the root, which counts more.
@@ -180,16 +192,22 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let entries: Vec<Entry> = self.kept().into_values().cloned().collect();
-        let work = entries.iter().map(|entry| self.keep_one(entry).map(|done| (entry.key(), done)).boxed());
-        let work: Vec<BoxFuture<'_, (ResourceKey, Result<bool, String>)>> = work.collect();
-        let done: Vec<(ResourceKey, Result<bool, String>)> = stream::iter(work).buffer_unordered(WIDTH).collect().await;
+        let work = entries
+            .iter()
+            .map(|entry| (entry.cluster.clone(), self.keep_one(entry).map(|done| (entry.key(), done)).boxed()));
+        let done: Vec<(ResourceKey, Result<bool, String>)> = side_by_side(work.collect()).await;
         let mut stale = Vec::new();
         let mut errors = Vec::new();
         for (key, outcome) in done {
             match outcome {
                 Ok(true) => stale.push(key),
                 Ok(false) => {}
-                Err(error) => errors.push(error),
+                // What is in a cluster that cannot be asked is told once, for all of it.
+                Err(error) => match self.writer.fleet.trouble(&key.cluster) {
+                    Some(why) if errors.contains(&why) => {}
+                    Some(why) => errors.push(why),
+                    None => errors.push(error),
+                },
             }
         }
         if !stale.is_empty() {
@@ -206,87 +224,23 @@ impl Dispatcher<'_> {
         joined(errors)
     }
 
-    /// Collects what is garbage: marks trackers that have served their time, deletes the objects that are theirs alone,
-    /// and lets go of trackers whose objects are gone. What there still is to wait for; `None` when all is done.
+    /// Gives up what the current tracker has in clusters other than these: it is deleted when objects are kept next, or
+    /// as soon as its cluster can be asked.
     ///
     /// # Errors
     ///
-    /// If it cannot be known whether something is gone.
-    pub async fn collect(
-        &mut self,
-        occasion: Occasion,
-        depends: &HashMap<String, Vec<String>>,
-    ) -> Result<Option<String>, String> {
-        let api = self.api();
-        let policy = &self.writer.policies.collect;
-        let mut all: Vec<(Tracker, Fate)> = self
-            .trackers
-            .history
-            .iter()
-            .map(|tracker| (tracker.clone(), collect::fate(tracker, &self.trackers, occasion, policy)))
-            .collect();
-        if occasion == Occasion::Deleting {
-            let rest = [&self.trackers.current, &self.trackers.root].into_iter().flatten();
-            all.extend(rest.map(|tracker| (tracker.clone(), Fate::Collected)));
+    /// The server's.
+    pub async fn retire(&mut self, clusters: &[String]) -> Result<(), String> {
+        let Some(current) = &mut self.trackers.current else { return Ok(()) };
+        let is_left = |entry: &&Entry| !entry.deleted && !clusters.iter().any(|cluster| *cluster == entry.cluster);
+        let left: Vec<Entry> = current.entries.iter().filter(is_left).cloned().collect();
+        if left.is_empty() {
+            return Ok(());
         }
-        for (tracker, _) in all.iter_mut().filter(|(tracker, fate)| *fate == Fate::Collected && !tracker.is_deleting())
-        {
-            if tracker.is_stored() {
-                match api.delete("", tracker.name(), &DeleteParams::default()).await {
-                    Err(error) if !error.is_not_found() => return Err(error.to_string()),
-                    _ => tracker.metadata.set_at(&["deletionTimestamp"], "now".into()),
-                }
-            }
+        for entry in &left {
+            current.record_deletion(entry);
         }
-        // Who decides about an object follows from what is marked.
-        let marked = Trackers {
-            history: all
-                .iter()
-                .map(|(tracker, _)| tracker.clone())
-                .filter(|tracker| tracker.kind == TrackerKind::Versioned)
-                .collect(),
-            current: self.trackers.current.clone().filter(|_| occasion != Occasion::Deleting),
-            root: all
-                .iter()
-                .map(|(tracker, _)| tracker)
-                .find(|tracker| tracker.kind == TrackerKind::Root)
-                .cloned()
-                .or(self.trackers.root.clone()),
-        };
-        let executors = collect::executors(&marked);
-        let depends = policy.by_dependency.then_some(depends);
-        let mut waiting: Vec<String> = Vec::new();
-        for (tracker, fate) in &all {
-            if *fate == Fate::Stays || (*fate == Fate::Archived && tracker.is_archived()) {
-                continue;
-            }
-            let mut present = Vec::new();
-            let mut live = HashMap::new();
-            for entry in collect::own(tracker, &executors) {
-                if let Some(object) = self.writer.owned(entry).await? {
-                    live.insert(entry.key(), object);
-                    present.push(entry);
-                }
-            }
-            let mut remaining = present.len();
-            for entry in collect::due(&present, depends) {
-                if let Some(object) = live.get(&entry.key()) {
-                    remaining -= usize::from(self.writer.remove(entry, object).await?);
-                }
-            }
-            if remaining > 0 {
-                waiting.extend(present.iter().map(|entry| {
-                    let cluster = if entry.cluster.is_empty() { "local" } else { &entry.cluster };
-                    let (kind, id) = (&entry.identity.kind.kind, &entry.identity);
-                    format!("{kind} {} (Cluster: {cluster}, Namespace: {})", id.name, id.namespace)
-                }));
-            } else {
-                finish(&api, tracker, *fate).await?;
-            }
-        }
-        Ok(waiting.first().map(|first| {
-            format!("Waiting for {first} to delete. (At least {} resources are deleting.)", waiting.len())
-        }))
+        self.save(true).await
     }
 
     /// Brings a tracker that was archived, or of another version, back as the current one.
@@ -322,22 +276,6 @@ impl Dispatcher<'_> {
             })
             .collect();
         list.into()
-    }
-}
-
-/// Lets go of a tracker whose objects are gone.
-async fn finish(api: &Api, tracker: &Tracker, fate: Fate) -> Result<(), String> {
-    if !tracker.is_stored() {
-        return Ok(());
-    }
-    let metadata = match fate {
-        Fate::Archived => map! { "annotations" => map! { names::ARCHIVED => "true" } },
-        _ => map! { "finalizers" => Value::Null },
-    };
-    let patch = Patch::Merge(map! { "metadata" => metadata }.into());
-    match api.patch("", tracker.name(), &patch, &PatchParams::default()).await {
-        Err(error) if !error.is_not_found() => Err(error.to_string()),
-        _ => Ok(()),
     }
 }
 

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, join_all};
+use futures_util::{FutureExt, StreamExt, stream};
 use object::{Map, Value, map};
+use tokio::sync::Mutex;
 
-use super::declared::{Attached, Component, components, text, texts};
-use super::dispatch::Dispatcher;
+use super::clusters::Fleet;
+use super::declared::{Component, components, text, texts};
+use super::dispatch::{Dispatcher, dispatch, side_by_side};
 use super::health::{self, Health};
+use super::placement::{Placement, Policy, overridden, placements};
 use super::render::{Context, Definitions, render};
 use super::tracker::Entry;
 use super::workflow::{Step, StepOutcome};
+use super::write::Writer;
 
-/// Where a component goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Placement {
-    /// The cluster; empty for the one in which the application is.
-    pub cluster: String,
-    /// The namespace; empty for that of the application.
-    pub namespace: String,
-}
+/// How many components are brought to one place at a time (upstream's default for `parallelism`).
+const PARALLELISM: usize = 5;
 
 /// What the steps of one application share.
 pub struct Executor<'a> {
@@ -26,6 +26,8 @@ pub struct Executor<'a> {
     pub application: &'a Value,
     /// Its definitions.
     pub definitions: &'a dyn Definitions,
+    /// The clusters.
+    pub fleet: &'a Fleet,
     /// What templates see.
     pub context: Context,
     /// What is known of the components' health; collected on the way.
@@ -48,6 +50,22 @@ pub struct Service {
 }
 
 impl Service {
+    /// A component of which nothing can be known, and why.
+    fn unknown(component: &Component, placement: &Placement, workload: Option<&Value>, why: &str) -> Self {
+        Service::of(component, placement, workload, Health::unknown(why))
+    }
+
+    fn of(component: &Component, placement: &Placement, workload: Option<&Value>, health: Health) -> Self {
+        let of = |key: &str| workload.and_then(|workload| workload.str_at(&[key])).unwrap_or_default().to_owned();
+        Service {
+            name: component.name.clone(),
+            placement: placement.clone(),
+            workload: (of("apiVersion"), of("kind")),
+            health,
+            traits: component.traits.iter().map(|attached| attached.kind.clone()).collect(),
+        }
+    }
+
     /// The entry of `status.services`.
     pub fn to_value(&self, app_namespace: &str) -> Value {
         let namespace = if self.placement.namespace.is_empty() { app_namespace } else { &self.placement.namespace };
@@ -102,66 +120,82 @@ impl Executor<'_> {
         let component = all.iter().find(|component| component.name == name);
         let component = component.ok_or_else(|| format!("component {name} not found"))?;
         let placement = Placement { cluster: text(properties, "cluster"), namespace: text(properties, "namespace") };
-        self.bring(component, &placement, !step.outputs.is_empty(), dispatcher).await
+        if !placement.cluster.is_empty() && !self.fleet.has(&placement.cluster) {
+            return Err(format!("failed to get cluster {}: no such cluster", placement.cluster));
+        }
+        let placement = Placement { cluster: self.fleet.name_now(&placement.cluster).into(), ..placement };
+        let writer = dispatcher.writer;
+        let brought =
+            self.bring(component, &placement, !step.outputs.is_empty(), writer, &Mutex::new(dispatcher)).await;
+        self.note(brought)
     }
 
-    /// Renders, dispatches, and looks whether all is well.
+    /// Renders, dispatches, and looks whether all is well. What cannot be brought because its cluster cannot be asked is
+    /// not known to be well; that is no failure.
     async fn bring(
-        &mut self,
+        &self,
         component: &Component,
         placement: &Placement,
         wants_output: bool,
-        dispatcher: &mut Dispatcher<'_>,
-    ) -> Result<StepOutcome, String> {
+        writer: Writer<'_>,
+        dispatcher: &Mutex<&mut Dispatcher<'_>>,
+    ) -> Result<(Service, Value), String> {
+        let away = |why: String| Ok((Service::unknown(component, placement, None, &why), Value::Null));
+        if let Some(why) = self.fleet.trouble(&placement.cluster) {
+            return away(why);
+        }
         let mut context = self.context.clone();
         placement.cluster.clone_into(&mut context.cluster);
         if !placement.namespace.is_empty() {
             placement.namespace.clone_into(&mut context.namespace);
         }
         let objects = render(component, self.definitions, &context)?;
-        dispatcher.dispatch(objects.clone()).await?;
-        let (service, output) = observe(component, placement, &objects, wants_output, dispatcher).await?;
-        let outcome = if service.health.healthy {
-            StepOutcome::Succeeded(output)
-        } else {
-            StepOutcome::Waiting(format!("wait healthy: {}", service.health.message))
+        let brought = match dispatch(writer, dispatcher, objects.clone()).await {
+            Ok(()) => observe(component, placement, &objects, wants_output, writer).await,
+            Err(error) => Err(error),
+        };
+        match (brought, self.fleet.trouble(&placement.cluster)) {
+            (Err(_), Some(why)) => away(why),
+            (brought, _) => brought,
+        }
+    }
+
+    /// Notes what became of a component in one place.
+    fn note(&mut self, brought: Result<(Service, Value), String>) -> Result<StepOutcome, String> {
+        let (service, output) = brought?;
+        let outcome = match &service.health {
+            Health { healthy: true, .. } => StepOutcome::Succeeded(output),
+            Health { message, .. } => StepOutcome::Waiting(format!("wait healthy: {message}")),
         };
         self.services.retain(|known| (&known.name, &known.placement) != (&service.name, &service.placement));
         self.services.push(service);
         Ok(outcome)
     }
 
-    /// Deploys the components to where the topologies say, as the overrides change them; what depends on others after
-    /// those are healthy.
+    /// Deploys the components to where the topologies say, as the overrides change them, everywhere at once; what depends
+    /// on others after those are healthy.
     async fn deploy(&mut self, properties: &Value, dispatcher: &mut Dispatcher<'_>) -> Result<StepOutcome, String> {
-        let policies = self.policies(&texts(properties, "policies"))?;
-        let placements = placements(&policies)?;
+        let policies = self.policies(properties)?;
+        let placements = placements(&policies, self.fleet)?;
         let components = overridden(components(self.application)?, &policies)?;
+        let writer = dispatcher.writer;
+        let dispatcher = Mutex::new(dispatcher);
+        let places = placements.iter().map(|placement| self.deploy_to(placement, &components, writer, &dispatcher));
+        let places = join_all(places).await;
         let mut waiting = Vec::new();
         let mut errors = Vec::new();
-        for placement in &placements {
-            let mut healthy: Vec<&str> = Vec::new();
-            let mut left: Vec<&Component> = components.iter().collect();
-            // Each round brings those whose needs are met; a round that brings nothing ends it.
-            loop {
-                let (ready, rest): (Vec<&Component>, Vec<&Component>) = left
-                    .into_iter()
-                    .partition(|component| component.depends_on.iter().all(|need| healthy.contains(&need.as_str())));
-                left = rest;
-                if ready.is_empty() {
-                    break;
-                }
-                for component in ready {
-                    match self.bring(component, placement, false, dispatcher).await {
-                        Ok(StepOutcome::Succeeded(_)) => healthy.push(&component.name),
-                        Ok(StepOutcome::Waiting(message)) => waiting.push(format!("{}: {message}", component.name)),
-                        Ok(_) => {}
-                        Err(error) => errors.push(error),
-                    }
+        for (brought, left) in places {
+            for brought in brought {
+                let name = brought.as_ref().map(|(service, _)| service.name.clone()).unwrap_or_default();
+                match self.note(brought) {
+                    Ok(StepOutcome::Waiting(message)) => waiting.push(format!("{name}: {message}")),
+                    Ok(_) => {}
+                    Err(error) => errors.push(error),
                 }
             }
-            waiting.extend(left.iter().map(|component| format!("{}: wait dependents", component.name)));
+            waiting.extend(left.iter().map(|name| format!("{name}: wait dependents")));
         }
+        errors.dedup();
         if !errors.is_empty() {
             return Err(errors.join("; "));
         }
@@ -172,137 +206,98 @@ impl Executor<'_> {
         })
     }
 
-    /// The policies of these names, as `(type, properties)`.
-    fn policies(&self, names: &[String]) -> Result<Vec<(String, Value)>, String> {
-        let all = self.application.at(&["spec", "policies"]).and_then(Value::as_array).unwrap_or_default();
-        let find = |name: &String| {
-            let policy = all.iter().find(|policy| policy.str_at(&["name"]) == Some(name));
-            let policy = policy.ok_or_else(|| format!("policy {name} not found"))?;
-            Ok((text(policy, "type"), policy.get("properties").cloned().unwrap_or_default()))
-        };
-        names.iter().map(find).collect()
+    /// Brings components to one place, each after those that it needs; what became of each, and which have to wait for
+    /// others.
+    async fn deploy_to(
+        &self,
+        placement: &Placement,
+        components: &[Component],
+        writer: Writer<'_>,
+        dispatcher: &Mutex<&mut Dispatcher<'_>>,
+    ) -> (Vec<Result<(Service, Value), String>>, Vec<String>) {
+        let mut all = Vec::new();
+        let mut healthy: Vec<(&str, &str)> = Vec::new();
+        let mut left: Vec<&Component> = components.iter().collect();
+        // Each round brings those whose needs are met; a round that brings nothing ends it.
+        loop {
+            let is_met = |component: &Component, need: &str| {
+                healthy.contains(&(need, "")) || healthy.contains(&(need, &component.replica_key))
+            };
+            let (ready, rest): (Vec<&Component>, Vec<&Component>) =
+                left.into_iter().partition(|component| component.depends_on.iter().all(|need| is_met(component, need)));
+            left = rest;
+            if ready.is_empty() {
+                let left = left.into_iter().map(|component| component.name.clone()).collect();
+                return (all, left);
+            }
+            let work = ready.into_iter().map(|component| async move {
+                (component, self.bring(component, placement, false, writer, dispatcher).await)
+            });
+            let work: Vec<BoxFuture<'_, _>> = work.map(FutureExt::boxed).collect();
+            let done: Vec<(&Component, Result<(Service, Value), String>)> =
+                stream::iter(work).buffered(PARALLELISM).collect().await;
+            for (component, brought) in done {
+                if brought.as_ref().is_ok_and(|(service, _)| service.health.healthy) {
+                    healthy.push((&component.name, &component.replica_key));
+                }
+                all.push(brought);
+            }
+        }
     }
 
-    /// Looks at the health of every component as it was rendered last, without applying anything.
-    pub async fn look(
-        &mut self,
-        placements: &[(Component, Placement)],
-        dispatcher: &Dispatcher<'_>,
-    ) -> Result<(), String> {
-        for (component, placement) in placements {
-            let cluster = if placement.cluster == "local" { "" } else { &placement.cluster };
-            let kept = dispatcher.kept();
+    /// The policies that a deploy step names, and those that it writes down itself.
+    fn policies(&self, properties: &Value) -> Result<Vec<Policy>, String> {
+        let list = |value: Option<&'_ Value>| -> Vec<Policy> {
+            let items = value.and_then(Value::as_array).unwrap_or_default();
+            items.iter().enumerate().map(|(index, policy)| Policy::read(policy, index)).collect()
+        };
+        let all = list(self.application.at(&["spec", "policies"]));
+        let find = |name: String| {
+            let policy = all.iter().find(|policy| policy.name == name).cloned();
+            policy.ok_or_else(|| format!("policy {name} not found"))
+        };
+        let mut named = texts(properties, "policies").into_iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        named.extend(list(properties.get("inlinePolicies")));
+        Ok(named)
+    }
+
+    /// Looks at the health of every component as it was rendered last, without applying anything, everywhere at once.
+    /// What cannot be known is told as unknown.
+    pub async fn look(&mut self, placements: &[(Component, Placement)], dispatcher: &Dispatcher<'_>) {
+        let kept = dispatcher.kept();
+        let fleet = self.fleet;
+        let work = placements.iter().map(|(component, placement)| {
             let objects: Vec<Value> = kept
                 .values()
-                .filter(|entry| entry.component == component.name && entry.cluster == cluster)
+                .filter(|entry| entry.component == component.name && entry.cluster == placement.cluster)
                 .filter(|entry| {
                     let namespace = &entry.identity.namespace;
                     [placement.namespace.as_str(), ""].contains(&namespace.as_str()) || placement.namespace.is_empty()
                 })
                 .filter_map(|entry| entry.raw.clone())
                 .collect();
-            let (service, _) = observe(component, placement, &objects, false, dispatcher).await?;
-            self.services.push(service);
-        }
-        Ok(())
-    }
-}
-
-/// The clusters and namespaces that topologies name.
-fn placements(policies: &[(String, Value)]) -> Result<Vec<Placement>, String> {
-    let mut all: Vec<Placement> = Vec::new();
-    for (_, properties) in policies.iter().filter(|(kind, _)| kind == "topology") {
-        let namespace = text(properties, "namespace");
-        let selector = ["clusterLabelSelector", "clusterSelector"].iter().find_map(|key| properties.get(key));
-        if selector.is_some() {
-            return Err("topology: clusterLabelSelector matches no cluster".to_owned());
-        }
-        let mut clusters = texts(properties, "clusters");
-        if clusters.is_empty() {
-            clusters.push(String::new());
-        }
-        for cluster in clusters {
-            let cluster = if cluster == "local" { String::new() } else { cluster };
-            let placement = Placement { cluster, namespace: namespace.clone() };
-            if !all.contains(&placement) {
-                all.push(placement);
-            }
-        }
-    }
-    if all.is_empty() {
-        all.push(Placement::default());
-    }
-    Ok(all)
-}
-
-/// The components, as override and replication policies change them, in the order of the policies.
-fn overridden(mut all: Vec<Component>, policies: &[(String, Value)]) -> Result<Vec<Component>, String> {
-    for (kind, properties) in policies {
-        let selector = texts(properties, "selector");
-        match kind.as_str() {
-            "override" => {
-                for patch in properties.get("components").and_then(Value::as_array).unwrap_or_default() {
-                    override_by(&mut all, patch);
+            // What has nothing in another cluster any more is not there.
+            let is_there = !objects.is_empty() || placement.cluster.is_empty();
+            let work = async move {
+                if !is_there {
+                    return None;
                 }
-                if !selector.is_empty() {
-                    all.retain(|component| selector.contains(&component.name));
-                }
-            }
-            "replication" => {
-                let keys = texts(properties, "keys");
-                all = all
-                    .into_iter()
-                    .flat_map(|component| {
-                        let is_meant = selector.is_empty() || selector.contains(&component.name);
-                        let copies: Vec<Component> = if is_meant && !keys.is_empty() {
-                            keys.iter().map(|key| Component { replica_key: key.clone(), ..component.clone() }).collect()
-                        } else {
-                            vec![component]
-                        };
-                        copies
-                    })
-                    .collect();
-            }
-            _ => {}
-        }
-    }
-    Ok(all)
-}
-
-fn override_by(all: &mut Vec<Component>, patch: &Value) {
-    let (name, kind) = (text(patch, "name"), text(patch, "type"));
-    let matches = |component: &Component| match name.split_once('*') {
-        _ if name.is_empty() => kind.is_empty() || component.kind == kind,
-        Some((head, tail)) => component.name.starts_with(head) && component.name.ends_with(tail),
-        None => component.name == name,
-    };
-    let mut is_met = false;
-    for component in all.iter_mut().filter(|component| matches(component)) {
-        is_met = true;
-        let properties = patch.get("properties").cloned();
-        if !kind.is_empty() && component.kind != kind {
-            component.kind.clone_from(&kind);
-            component.properties = properties.unwrap_or_default();
-        } else if let Some(properties) = properties {
-            component.properties = patch::merge::apply(std::mem::take(&mut component.properties), properties);
-        }
-        for changed in patch.get("traits").and_then(Value::as_array).unwrap_or_default() {
-            let attached = Attached::read(changed);
-            let known = component.traits.iter().position(|known| known.kind == attached.kind);
-            let is_off = changed.get("disable").and_then(Value::as_bool) == Some(true);
-            match (known, is_off) {
-                (Some(position), true) => _ = component.traits.remove(position),
-                (Some(position), false) => {
-                    let known = &mut component.traits[position].properties;
-                    *known = patch::merge::apply(std::mem::take(known), attached.properties);
-                }
-                (None, true) => {}
-                (None, false) => component.traits.push(attached),
-            }
-        }
-    }
-    if !is_met && !name.is_empty() && !name.contains('*') && !kind.is_empty() {
-        all.push(Component::read(patch));
+                let seen = match fleet.trouble(&placement.cluster) {
+                    Some(why) => Err(why),
+                    None => observe(component, placement, &objects, false, dispatcher.writer).await,
+                };
+                Some(match seen {
+                    Ok((service, _)) => service,
+                    Err(error) => {
+                        let why = fleet.trouble(&placement.cluster).unwrap_or(error);
+                        Service::unknown(component, placement, objects.first(), &why)
+                    }
+                })
+            };
+            (placement.cluster.as_str().into(), work.boxed())
+        });
+        let services = side_by_side(work.collect()).await;
+        self.services.extend(services.into_iter().flatten());
     }
 }
 
@@ -312,7 +307,7 @@ async fn observe(
     placement: &Placement,
     objects: &[Value],
     wants_output: bool,
-    dispatcher: &Dispatcher<'_>,
+    writer: Writer<'_>,
 ) -> Result<(Service, Value), String> {
     let mut health = Health::good();
     let mut output = Value::Null;
@@ -323,7 +318,7 @@ async fn observe(
         if !has_status(object) && (index > 0 || !wants_output) {
             continue;
         }
-        let cluster = dispatcher.writer.cluster(&entry.cluster)?;
+        let cluster = writer.fleet.site(&entry.cluster)?.cluster;
         let live = cluster.get(&entry.identity).await.map_err(|error| error.to_string())?;
         let found = match &live {
             Some(live) => health::of(live),
@@ -336,14 +331,7 @@ async fn observe(
             output = live.unwrap_or_default();
         }
     }
-    let of = |key: &str| workload.and_then(|workload| workload.str_at(&[key])).unwrap_or_default().to_owned();
-    let service = Service {
-        name: component.name.clone(),
-        placement: placement.clone(),
-        workload: (of("apiVersion"), of("kind")),
-        health,
-        traits: component.traits.iter().map(|attached| attached.kind.clone()).collect(),
-    };
+    let service = Service::of(component, placement, workload, health);
     Ok((service, output))
 }
 
@@ -354,69 +342,4 @@ fn has_status(object: &Value) -> bool {
         kind,
         "ConfigMap" | "Secret" | "ServiceAccount" | "Role" | "RoleBinding" | "ClusterRole" | "ClusterRoleBinding"
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use object::json;
-
-    fn parse(text: &str) -> Value {
-        json::parse(text.as_bytes()).unwrap_or_default()
-    }
-
-    #[test]
-    fn overrides_change_select_and_copy_components() {
-        let application = parse(
-            r#"{"spec":{"components":[{"name":"web","type":"t","properties":{"a":1,"b":{"c":1}},"traits":[{"type":"x"},{"type":"y"}]},{"name":"db","type":"t"}]}}"#,
-        );
-        let with = |policies: &str| {
-            let policies = parse(policies);
-            let policies: Vec<(String, Value)> = policies
-                .as_array()
-                .unwrap_or_default()
-                .iter()
-                .map(|p| (text(p, "type"), p.get("properties").cloned().unwrap_or_default()))
-                .collect();
-            let all = overridden(components(&application).unwrap_or_default(), &policies).unwrap_or_default();
-            let told: Vec<String> = all
-                .iter()
-                .map(|c| format!("{}{}:{}:{}", c.name, c.replica_key, c.kind, json::to_string(&c.properties)))
-                .collect();
-            told.join(" ")
-        };
-        for (policies, expected) in [
-            (
-                r#"[{"type":"override","properties":{"components":[{"name":"web","properties":{"b":{"c":2}}}]}}]"#,
-                r#"web:t:{"a":1,"b":{"c":2}} db:t:null"#,
-            ),
-            (
-                r#"[{"type":"override","properties":{"components":[{"properties":{"z":1}}],"selector":["db"]}}]"#,
-                r#"db:t:{"z":1}"#,
-            ),
-            (
-                r#"[{"type":"override","properties":{"components":[{"name":"w*","type":"u","properties":{"z":1}}]}}]"#,
-                r#"web:u:{"z":1} db:t:null"#,
-            ),
-            (
-                r#"[{"type":"override","properties":{"components":[{"name":"new","type":"u"}]}}]"#,
-                r#"web:t:{"a":1,"b":{"c":1}} db:t:null new:u:null"#,
-            ),
-            (
-                r#"[{"type":"replication","properties":{"keys":["x","y"],"selector":["db"]}}]"#,
-                r#"web:t:{"a":1,"b":{"c":1}} dbx:t:null dby:t:null"#,
-            ),
-        ] {
-            assert_eq!(with(policies), expected, "{policies}");
-        }
-    }
-
-    #[test]
-    fn topologies_name_places() {
-        let of = |properties: &str| placements(&[("topology".to_owned(), parse(properties))]);
-        let place = |cluster: &str, namespace: &str| Placement { cluster: cluster.into(), namespace: namespace.into() };
-        assert_eq!(of(r#"{"clusters":["local","eu"],"namespace":"x"}"#), Ok(vec![place("", "x"), place("eu", "x")]));
-        assert_eq!(of("{}"), Ok(vec![place("", "")]));
-        assert!(of(r#"{"clusterLabelSelector":{"a":"b"}}"#).is_err());
-    }
 }

@@ -62,20 +62,14 @@ impl Controller {
         let outcome = match self.trackers(application, "", "").await? {
             Err(why) => Err(why),
             Ok(trackers) => {
-                let writer = Writer {
-                    clusters: self.clusters.as_ref(),
-                    keeper: &self.keeper,
-                    owner: &key,
-                    policies: &policies,
-                    orphans,
-                };
+                let writer = Writer { fleet: &self.fleet, owner: &key, policies: &policies, orphans };
                 let mut dispatcher = Dispatcher { writer, client: &self.client, trackers };
                 dispatcher.collect(Occasion::Deleting, &depends(application)).await
             }
         };
         match outcome {
             Ok(None) => {
-                self.keeper.forget(&key);
+                self.fleet.forget(&key);
                 let selected = ListParams {
                     label_selector: format!("{}={}", names::APP_NAME, application.name()),
                     ..ListParams::default()
@@ -90,9 +84,9 @@ impl Controller {
                 Ok(None)
             }
             Ok(Some(waiting)) => {
-                status.condition("Ready", false, "Deleting", &waiting);
+                status.condition("Ready", false, "Deleting", &waiting.message);
                 self.write_status(application, status).await?;
-                Ok(Some(SOON))
+                Ok(Some(if waiting.is_away { self.interval(application) } else { SOON }))
             }
             Err(why) => {
                 self.tell(application, EventType::Warning, "FailedGC", &why);

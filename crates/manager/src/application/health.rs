@@ -17,6 +17,11 @@ impl Health {
         Health { healthy: true, message: String::new() }
     }
 
+    /// Not known, and why.
+    pub fn unknown(why: &str) -> Self {
+        Health { healthy: false, message: format!("Unknown: {why}") }
+    }
+
     fn when(healthy: bool, message: impl Into<String>) -> Self {
         Health { healthy, message: message.into() }
     }

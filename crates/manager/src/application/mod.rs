@@ -3,6 +3,7 @@
 //! An Application declares components; rendered, they are objects in one or more clusters. What was applied is recorded
 //! in ResourceTrackers before it is applied, so that whatever happens it is known what there is to keep, and to clean up.
 
+pub mod clusters;
 pub mod collect;
 pub mod compression;
 mod condition;
@@ -13,9 +14,11 @@ mod digest;
 pub mod dispatch;
 pub mod execute;
 mod finish;
+pub mod garbage;
 pub mod health;
 pub mod kinds;
 pub mod names;
+pub mod placement;
 pub mod policy;
 mod reconcile;
 pub mod render;

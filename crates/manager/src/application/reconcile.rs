@@ -1,10 +1,11 @@
 //! One look at one application: what it declares is brought about, what it has is kept, what is garbage goes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use client::events::EventType;
 use client::{Error, ListParams, Patch, PatchParams};
+use compact_str::CompactString;
 use jiff::Timestamp;
 use object::{Value, map};
 
@@ -13,9 +14,10 @@ use super::controller::Controller;
 use super::declared::{Component, components, text};
 use super::definitions::Known;
 use super::dispatch::Dispatcher;
-use super::execute::{Executor, Placement, Service};
+use super::execute::{Executor, Service};
 use super::kinds::{APPLICATIONS, REVISIONS, TRACKERS, WORKFLOWS};
 use super::names;
+use super::placement::{self, Placement};
 use super::policy::Policies;
 use super::render::Context;
 use super::revision::{self, Revision};
@@ -26,6 +28,9 @@ use super::write::Writer;
 
 /// When garbage that waits for others is looked at again, should nobody tell that it is gone.
 pub(super) const SOON: Duration = Duration::from_secs(3);
+
+/// The field of the status with the clusters that selectors found.
+const SELECTED: &str = "selectedClusters";
 
 /// What stopped a reconciliation: the stage and why.
 struct Stopped {
@@ -77,13 +82,7 @@ impl Controller {
                 return Ok(Some(self.interval(application)));
             }
         };
-        let writer = Writer {
-            clusters: self.clusters.as_ref(),
-            keeper: &self.keeper,
-            owner: &key,
-            policies: &policies,
-            orphans: false,
-        };
+        let writer = Writer { fleet: &self.fleet, owner: &key, policies: &policies, orphans: false };
         let mut dispatcher = Dispatcher { writer, client: &self.client, trackers };
         let again = match declared {
             Ok(declared) => self.carry_out(application, &declared, &mut dispatcher, &mut status).await?,
@@ -97,6 +96,7 @@ impl Controller {
             }
         };
         self.remember(&key, &dispatcher.trackers);
+        self.place(&key, &dispatcher.trackers, &mut status);
         self.write_status(application, status).await?;
         Ok(again)
     }
@@ -238,7 +238,8 @@ impl Controller {
             status.fields.remove("services");
             status.fields.remove("appliedResources");
         }
-        if self.is_restarted(application).await? {
+        let is_restarted = self.is_restarted(application).await?;
+        if is_restarted || self.is_placed_anew(carried, status) && run.is_over() {
             run = Run::new(key, now);
         }
         let mut wait = None;
@@ -261,7 +262,8 @@ impl Controller {
                 labels: labels("labels"),
                 annotations: labels("annotations"),
             };
-            let mut executor = Executor { application: carried, definitions, context, services: Vec::new() };
+            let mut executor =
+                Executor { application: carried, definitions, fleet: &self.fleet, context, services: Vec::new() };
             wait = self.execute(application, plan, &mut run, &mut executor, dispatcher).await;
             merge_services(status, &executor.services, application.namespace());
         }
@@ -269,17 +271,26 @@ impl Controller {
         if run.is_over() && !was_over {
             self.close_revision(application, revision, &run, plan).await?;
         }
+        if run.phase == RunPhase::Succeeded && placement::selects(carried) {
+            // Clusters that are selected no longer.
+            if let Err(why) = dispatcher.retire(&placement::reach(carried, self.fleet.as_ref())).await {
+                status.failed("Workflow", &why);
+            }
+        }
         if run.phase != RunPhase::Executing {
             self.keep(application, dispatcher, status).await;
         }
         let mut healthy = true;
         if run.phase == RunPhase::Succeeded {
-            let services = self.look(status, carried, definitions, dispatcher).await.unwrap_or_default();
-            healthy = services.iter().all(|service| service.health.healthy);
+            if let Some(services) = self.look(status, carried, definitions, dispatcher).await {
+                healthy = services.iter().all(|service| service.health.healthy);
+                // What was looked at is all there is.
+                status.fields.remove("services");
+                merge_services(status, &services, application.namespace());
+            }
             if healthy {
                 self.rest(&client::cache::key(application));
             }
-            merge_services(status, &services, application.namespace());
         }
         status.fields.insert("appliedResources", dispatcher.applied());
         let message = failures(plan, &run);
@@ -315,8 +326,8 @@ impl Controller {
                 if healthy { wait } else { Some(self.backoff(&client::cache::key(application), 60)) }
             }
             Ok(Some(waiting)) => {
-                status.condition("Ready", false, "Deleting", &waiting);
-                Some(SOON)
+                status.condition("Ready", false, "Deleting", &waiting.message);
+                Some(if waiting.is_away { self.interval(application) } else { SOON })
             }
             Err(why) => {
                 self.tell(application, EventType::Warning, "FailedGC", &why);
@@ -383,14 +394,24 @@ impl Controller {
         }
     }
 
+    /// Notes which clusters concern an application, and says which of them cannot be asked.
+    fn place(&self, key: &str, trackers: &Trackers, status: &mut Status) {
+        let entries = trackers.iter().filter(|tracker| !tracker.is_archived()).flat_map(|tracker| &tracker.entries);
+        let mut clusters: BTreeSet<CompactString> = entries.map(|entry| entry.cluster.clone()).collect();
+        let services = status.fields.get("services").and_then(Value::as_array).unwrap_or_default();
+        clusters.extend(services.iter().map(|service| self.fleet.name_now(&text(service, "cluster"))));
+        let troubles: Vec<String> = clusters.iter().filter_map(|cluster| self.fleet.trouble(cluster)).collect();
+        self.fleet.place(key, clusters);
+        match troubles.is_empty() {
+            true => status.drop_condition("ClustersReachable"),
+            false => status.condition("ClustersReachable", false, "Unreachable", &troubles.join("; ")),
+        }
+    }
+
     /// Keeps what there is; failures are told and end nothing.
     async fn keep(&self, application: &Value, dispatcher: &mut Dispatcher<'_>, status: &mut Status) {
         match dispatcher.keep().await {
-            Ok(()) => {
-                if let Some(conditions) = status.fields.get_mut("conditions").and_then(Value::as_array_mut) {
-                    conditions.retain(|condition| condition.str_at(&["type"]) != Some("StateKeep"));
-                }
-            }
+            Ok(()) => status.drop_condition("StateKeep"),
             Err(why) => {
                 self.tell(application, EventType::Warning, "FailedStateKeep", &why);
                 status.condition("StateKeep", false, "ReconcileError", &why);
@@ -412,7 +433,7 @@ impl Controller {
             let namespace = text(service, "namespace");
             // The application's own namespace is no other place.
             let namespace = if namespace == carried.namespace() { String::new() } else { namespace };
-            Placement { cluster: text(service, "cluster"), namespace }
+            Placement { cluster: self.fleet.name_now(&text(service, "cluster")).into(), namespace }
         };
         let placed: Vec<(Component, Placement)> = if before.is_empty() {
             all.into_iter().map(|component| (component, Placement::default())).collect()
@@ -424,9 +445,22 @@ impl Controller {
             before.iter().filter_map(of).collect()
         };
         let context = Context::default();
-        let mut executor = Executor { application: carried, definitions, context, services: Vec::new() };
-        executor.look(&placed, dispatcher).await.ok()?;
+        let mut executor =
+            Executor { application: carried, definitions, fleet: &self.fleet, context, services: Vec::new() };
+        executor.look(&placed, dispatcher).await;
         Some(executor.services)
+    }
+
+    /// Whether selectors find other clusters than when the workflow ran last; what they find is noted.
+    fn is_placed_anew(&self, carried: &Value, status: &mut Status) -> bool {
+        let Some(now) = placement::selection(carried, self.fleet.as_ref()) else {
+            status.fields.remove(SELECTED);
+            return false;
+        };
+        let now: Value = now.into();
+        let is_new = status.fields.get(SELECTED).is_some_and(|before| *before != now);
+        status.fields.insert(SELECTED, now);
+        is_new
     }
 
     /// Whether the workflow is to run again; the annotation that says so is taken off.
@@ -497,7 +531,13 @@ impl Controller {
         for name in self.tracker_names(&client::cache::key(application)) {
             if let Some(object) = self.client.api(&TRACKERS).find("", &name).await? {
                 match Tracker::read(&object) {
-                    Ok(tracker) => all.push(tracker),
+                    Ok(mut tracker) => {
+                        // Clusters may have been renamed since.
+                        for entry in &mut tracker.entries {
+                            entry.cluster = self.fleet.name_now(&entry.cluster);
+                        }
+                        all.push(tracker);
+                    }
                     Err(why) => return Ok(Err(format!("resourcetracker {name}: {why}"))),
                 }
             }

@@ -88,6 +88,13 @@ impl Status {
         }
     }
 
+    /// Takes a condition away.
+    pub fn drop_condition(&mut self, kind: &str) {
+        if let Some(conditions) = self.fields.get_mut("conditions").and_then(Value::as_array_mut) {
+            conditions.retain(|condition| condition.str_at(&["type"]) != Some(kind));
+        }
+    }
+
     /// A stage is done.
     pub fn done(&mut self, stage: &str) {
         self.condition(stage, true, "Available", "");

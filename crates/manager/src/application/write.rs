@@ -1,11 +1,10 @@
 //! Writing and deleting one object of an application.
 
-use std::sync::Arc;
-
 use client::{DeleteParams, Error, Patch, PatchParams, WriteParams};
-use keeper::{Cluster, Deleted, Identity, Keeper};
+use keeper::{Cluster, Deleted, Identity, Scope};
 use object::{Value, map};
 
+use super::clusters::{Fleet, Site};
 use super::policy::{Policies, Propagation, Stage};
 use super::three_way::{self, Access, Change};
 use super::tracker::Entry;
@@ -13,22 +12,6 @@ use super::{digest, names};
 
 /// The field manager of everything that applications write.
 pub const MANAGER: &str = "kubevela";
-
-/// The clusters into which applications deploy.
-pub trait Clusters: Send + Sync {
-    /// The cluster of a name; the empty name is the one in which the applications are. `None` if it is not known: what is
-    /// in it is neither there nor gone.
-    fn get(&self, name: &str) -> Option<Arc<dyn Cluster>>;
-}
-
-/// Only the cluster in which the applications are.
-pub struct Local(pub Arc<dyn Cluster>);
-
-impl Clusters for Local {
-    fn get(&self, name: &str) -> Option<Arc<dyn Cluster>> {
-        matches!(name, "" | "local").then(|| self.0.clone())
-    }
-}
 
 /// What applying came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +26,11 @@ pub enum Applied {
 }
 
 /// Writes objects for one application.
+#[derive(Clone, Copy)]
 pub struct Writer<'a> {
     /// The clusters.
-    pub clusters: &'a dyn Clusters,
-    /// Notes writes in the cluster in which the applications are, so that its watches need not ask.
-    pub keeper: &'a Keeper,
-    /// The application, `NAMESPACE/NAME`: also its name in the keeper.
+    pub fleet: &'a Fleet,
+    /// The application, `NAMESPACE/NAME`: also its name in the keepers.
     pub owner: &'a str,
     /// Its policies.
     pub policies: &'a Policies,
@@ -57,13 +39,27 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The cluster of a name.
+    /// The entry of a rendered object.
     ///
     /// # Errors
     ///
-    /// If it is not known.
-    pub fn cluster(&self, name: &str) -> Result<Arc<dyn Cluster>, String> {
-        self.clusters.get(name).ok_or_else(|| format!("no such cluster {name}"))
+    /// If it has no identity, or its cluster does not serve its kind, or cannot tell.
+    pub async fn entry(&self, mut manifest: Value) -> Result<Entry, String> {
+        let entry = Entry::of(&manifest).ok_or("an object has no apiVersion, kind or name")?;
+        let cluster = self.fleet.site(&entry.cluster)?.cluster;
+        let scope = cluster.scope(&entry.identity.kind).await.map_err(|error| error.to_string())?;
+        match scope {
+            None => Err(format!(
+                "no matches for kind {:?} in version {:?}",
+                entry.identity.kind.kind,
+                entry.identity.kind.api_version()
+            )),
+            Some(Scope::Namespaced) => Ok(entry),
+            Some(Scope::Cluster) => {
+                manifest.remove_at(&["metadata", "namespace"]);
+                Entry::of(&manifest).ok_or_else(|| "an object has no name".to_owned())
+            }
+        }
     }
 
     /// Makes the object of an entry what `desired` says.
@@ -74,30 +70,29 @@ impl Writer<'_> {
     pub async fn apply(&self, entry: &Entry, desired: &Value, stage: Stage, dry_run: bool) -> Result<Applied, String> {
         let id = &entry.identity;
         let content = digest::of(desired).max(1);
-        let is_watched = entry.cluster.is_empty() && !dry_run;
-        if is_watched && stage == Stage::Keep {
-            if self.keeper.is_settled(self.owner, id, content) {
+        let Site { cluster, keeper, .. } = self.fleet.site(&entry.cluster)?;
+        if !dry_run && stage == Stage::Keep {
+            if keeper.is_settled(self.owner, id, content) {
                 return Ok(Applied::Done { written: false });
             }
-            if self.keeper.left_alone(id).is_some() {
+            if keeper.left_alone(id).is_some() {
                 return Err(format!("{id}: another actor changes this object back again and again"));
             }
         }
-        let cluster = self.cluster(&entry.cluster)?;
         let mut applied = Applied::Done { written: false };
         let work = async {
             let (now, live) = self.write(cluster.as_ref(), id, desired, stage, dry_run).await?;
             applied = now;
             Ok::<_, String>(live)
         };
-        if !is_watched {
+        if dry_run {
             work.await?;
             return Ok(applied);
         }
-        let live = self.keeper.noting(id, work).await?;
+        let live = keeper.noting(id, work).await?;
         if live.is_some() {
             let repaired = stage == Stage::Keep && applied == Applied::Done { written: true };
-            self.keeper.settle(self.owner, id, content, repaired);
+            keeper.settle(self.owner, id, content, repaired);
         }
         Ok(applied)
     }
@@ -168,7 +163,7 @@ impl Writer<'_> {
     ///
     /// If it cannot be known.
     pub async fn owned(&self, entry: &Entry) -> Result<Option<Value>, String> {
-        let cluster = self.cluster(&entry.cluster)?;
+        let cluster = self.fleet.site(&entry.cluster)?.cluster;
         let failed = |error: Error| format!("{}: {error}", described(&entry.identity));
         if cluster.scope(&entry.identity.kind).await.map_err(failed)?.is_none() {
             return Ok(None);
@@ -188,7 +183,7 @@ impl Writer<'_> {
     /// Why it cannot be.
     pub async fn remove(&self, entry: &Entry, live: &Value) -> Result<bool, String> {
         let id = &entry.identity;
-        let cluster = self.cluster(&entry.cluster)?;
+        let cluster = self.fleet.site(&entry.cluster)?.cluster;
         let propagation = self.policies.propagation(live);
         let patch = three_way::leave(live, self.owner).or_else(|| {
             (entry.skip_gc || self.orphans || propagation == Some(Propagation::Orphan)).then(|| {
