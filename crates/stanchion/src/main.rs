@@ -3,6 +3,7 @@
 mod app;
 mod check;
 mod cluster;
+mod clusters;
 mod config;
 mod envtest;
 mod manager;
@@ -38,6 +39,8 @@ enum Command {
     Check(check::Args),
     /// Deploy Applications, and see what became of them
     App(app::Args),
+    /// Join clusters into which Applications deploy, and look after them
+    Cluster(clusters::Args),
     /// Ask for permits, review them, and end them
     Permit(permit::Args),
     /// Show who owns each field of an object, or what an apply would do
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Manager(args) => manager::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(args),
         Command::App(args) => app::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Cluster(args) => clusters::run(args).map(|()| ExitCode::SUCCESS),
         Command::Permit(args) => permit::run(args).map(|()| ExitCode::SUCCESS),
         Command::Ownership(args) => ownership::run(args).map(|()| ExitCode::SUCCESS),
         Command::Envtest(args) => envtest::run(args).map(|()| ExitCode::SUCCESS),

@@ -17,6 +17,9 @@ use super::tracker::Entry;
 use super::workflow::{Step, StepOutcome};
 use super::write::Writer;
 
+/// What became of a component in one place: how it is, and the live workload.
+type Brought = Result<(Service, Value), String>;
+
 /// How many components are brought to one place at a time (upstream's default for `parallelism`).
 const PARALLELISM: usize = 5;
 
@@ -139,7 +142,7 @@ impl Executor<'_> {
         wants_output: bool,
         writer: Writer<'_>,
         dispatcher: &Mutex<&mut Dispatcher<'_>>,
-    ) -> Result<(Service, Value), String> {
+    ) -> Brought {
         let away = |why: String| Ok((Service::unknown(component, placement, None, &why), Value::Null));
         if let Some(why) = self.fleet.trouble(&placement.cluster) {
             return away(why);
@@ -161,7 +164,7 @@ impl Executor<'_> {
     }
 
     /// Notes what became of a component in one place.
-    fn note(&mut self, brought: Result<(Service, Value), String>) -> Result<StepOutcome, String> {
+    fn note(&mut self, brought: Brought) -> Result<StepOutcome, String> {
         let (service, output) = brought?;
         let outcome = match &service.health {
             Health { healthy: true, .. } => StepOutcome::Succeeded(output),
@@ -214,7 +217,7 @@ impl Executor<'_> {
         components: &[Component],
         writer: Writer<'_>,
         dispatcher: &Mutex<&mut Dispatcher<'_>>,
-    ) -> (Vec<Result<(Service, Value), String>>, Vec<String>) {
+    ) -> (Vec<Brought>, Vec<String>) {
         let mut all = Vec::new();
         let mut healthy: Vec<(&str, &str)> = Vec::new();
         let mut left: Vec<&Component> = components.iter().collect();
@@ -234,8 +237,7 @@ impl Executor<'_> {
                 (component, self.bring(component, placement, false, writer, dispatcher).await)
             });
             let work: Vec<BoxFuture<'_, _>> = work.map(FutureExt::boxed).collect();
-            let done: Vec<(&Component, Result<(Service, Value), String>)> =
-                stream::iter(work).buffered(PARALLELISM).collect().await;
+            let done: Vec<(&Component, Brought)> = stream::iter(work).buffered(PARALLELISM).collect().await;
             for (component, brought) in done {
                 if brought.as_ref().is_ok_and(|(service, _)| service.health.healthy) {
                     healthy.push((&component.name, &component.replica_key));
@@ -308,7 +310,7 @@ async fn observe(
     objects: &[Value],
     wants_output: bool,
     writer: Writer<'_>,
-) -> Result<(Service, Value), String> {
+) -> Brought {
     let mut health = Health::good();
     let mut output = Value::Null;
     let workload = objects.first();

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 /// One context of a kubeconfig file, with its data read.
 #[derive(Clone, Debug, Default)]
 pub struct Kubeconfig {
+    /// The name that the file gives the cluster.
+    pub cluster: String,
     /// The server's URL.
     pub server: String,
     /// The authority that signs the server's certificate, in PEM form; empty for the system's.
@@ -63,6 +65,7 @@ impl Kubeconfig {
         }
         let namespace = text(context, "namespace");
         Ok(Kubeconfig {
+            cluster: text(context, "cluster"),
             server: text(cluster, "server"),
             authority: data(cluster, "certificate-authority", folder)?,
             insecure: cluster.get("insecure-skip-tls-verify").and_then(Value::as_bool).unwrap_or(false),

@@ -1,10 +1,12 @@
 //! A cluster as the command line reaches it: through a kubeconfig.
 
 mod client;
+mod connect;
 mod kubeconfig;
 mod transport;
 
 pub use client::{Cluster, Failure, Found};
+pub use connect::{Connections, access};
 pub use kubeconfig::Kubeconfig;
 pub use transport::Connection;
 

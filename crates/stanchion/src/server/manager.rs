@@ -1,6 +1,7 @@
 //! The managed-resource controllers inside the server (`--manager`).
 
 use ::controllers::InProcess;
+use ::manager::application;
 use apiserver::Server;
 use apiserver::admission::{Admission, Attributes, Step};
 use apiserver::answer::Failure;
@@ -19,11 +20,15 @@ const USER: &str = "system:serviceaccount:capsule-system:capsule";
 pub(super) struct Managed(pub manager::Admission);
 
 /// Starts the controllers. They end when the handle is aborted.
-pub(super) fn start(server: &Arc<Server>, admission: manager::Admission) -> JoinHandle<()> {
+pub(super) fn start(
+    server: &Arc<Server>,
+    admission: manager::Admission,
+    applications: application::Options,
+) -> JoinHandle<()> {
     let groups = ["system:masters", "system:serviceaccounts", "system:serviceaccounts:capsule-system"];
     let user = UserInfo { name: USER.to_owned(), groups: groups.map(str::to_owned).to_vec(), ..UserInfo::default() };
     let client = Client::new(Arc::new(InProcess::new(server.clone(), user)));
-    let options = manager::Options { user: USER.to_owned(), admission, ..manager::Options::default() };
+    let options = manager::Options { user: USER.to_owned(), admission, applications, ..manager::Options::default() };
     tokio::spawn(async move {
         if let Err(error) = manager::run(client, options).await {
             tracing::error!(%error, "the managed-resource controllers cannot run");

@@ -9,6 +9,7 @@ mod oidc;
 mod pki;
 
 use ::controllers::{Context, Settings, Simulated, start};
+use ::manager::application::clusters::names::NAMESPACE as CLUSTER_NAMESPACE;
 use apiserver::admission::Chain;
 use apiserver::admission::plugins::Plugins;
 use apiserver::admission::policies::Policies;
@@ -141,6 +142,10 @@ pub struct Args {
     #[arg(long, env = "STANCHION_MANAGER")]
     manager: bool,
 
+    /// Namespace of the Secrets of the clusters into which Applications deploy, with --manager
+    #[arg(long, value_name = "NAME", default_value = CLUSTER_NAMESPACE, env = "STANCHION_CLUSTER_NAMESPACE")]
+    cluster_namespace: String,
+
     /// Let requests without credentials in as system:anonymous
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
     anonymous_auth: bool,
@@ -235,7 +240,10 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let root_ca = std::fs::read_to_string(pki.file("ca.crt"))?;
     let settings = Settings { root_ca, simulated, ..Settings::default() };
     let running = start(&Context::new(server.clone(), settings), |name| controllers.has(name));
-    let manager = args.manager.then(|| manager::start(&server, managed));
+    let manager = args.manager.then(|| {
+        let applications = crate::manager::applications(&args.cluster_namespace);
+        manager::start(&server, managed, applications)
+    });
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(listener.serve(server.clone(), stopped));
 

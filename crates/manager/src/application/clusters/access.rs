@@ -19,6 +19,9 @@ pub mod names {
     pub const FORMER_NAMES: &str = "cluster.stanchion.dev/former-names";
     /// Annotation of ours: the cluster is being detached; nothing is written to it any more.
     pub const DETACHING: &str = "cluster.stanchion.dev/detaching";
+    /// Annotation of ours: the uid of the cluster's namespace `kube-system`, by which a cluster is known whatever its
+    /// address.
+    pub const IDENTITY: &str = "cluster.stanchion.dev/identity";
     /// The start of all labels that are not for selectors of users.
     pub const PREFIX: &str = "cluster.core.oam.dev/";
     /// The namespace of cluster Secrets, unless another is given.
@@ -110,7 +113,7 @@ impl Access {
 }
 
 /// The names that a cluster had before.
-pub(super) fn former_names(secret: &Value) -> impl Iterator<Item = &str> {
+pub fn former_names(secret: &Value) -> impl Iterator<Item = &str> {
     let all = secret.annotation(names::FORMER_NAMES).unwrap_or_default().split(',');
     all.map(str::trim).filter(|name| !name.is_empty())
 }

@@ -122,6 +122,13 @@ impl Fleet {
         })
     }
 
+    /// The clusters as they are now, for somebody who does not follow them.
+    pub async fn read(client: &Client, connector: Arc<dyn Connector>, namespace: &str) -> Arc<Self> {
+        let fleet = Fleet::new(client, keeper::Options::default(), Some(connector), namespace);
+        fleet.synced().await;
+        fleet
+    }
+
     /// The cluster of a name; the empty name and `local` are the one in which the applications are.
     ///
     /// # Errors
