@@ -1,6 +1,6 @@
 //! Many connections that send one kind of request as fast as answers come.
 
-use crate::report;
+use bench::report;
 use compat::client::{Client, Request, Target};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,10 +4,10 @@
 
 mod load;
 mod objects;
-mod report;
 mod ruled;
 mod watch;
 
+use bench::report;
 use clap::{Parser, ValueEnum};
 use compat::server::Server;
 use load::{Fleet, Plan};

@@ -1,7 +1,7 @@
 //! Writes of one object by each connection: server-side applies against plain updates, by what is written.
 
 use crate::load::request;
-use crate::report;
+use bench::report;
 use crate::ruled;
 use compat::client::{Client, Request, Target};
 use object::json;

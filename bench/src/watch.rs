@@ -1,7 +1,7 @@
 //! Many watchers of one kind: how late an event reaches them.
 
 use crate::load::{create, request};
-use crate::report;
+use bench::report;
 use compat::client::{Client, Target};
 use http_body_util::BodyExt;
 use std::sync::Arc;

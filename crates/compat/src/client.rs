@@ -102,6 +102,15 @@ impl Client {
         }
     }
 
+    /// Like [`Client::send`], but what fails is not tried again.
+    pub async fn send_once(&mut self, request: &Request) -> Result<Response, String> {
+        let outcome = self.attempt_in_time(request).await;
+        if outcome.is_err() {
+            self.sender = None;
+        }
+        outcome
+    }
+
     async fn attempt_in_time(&mut self, request: &Request) -> Result<Response, String> {
         match tokio::time::timeout(PATIENCE, self.attempt(request)).await {
             Ok(outcome) => outcome,
@@ -123,7 +132,8 @@ impl Client {
         Ok(Response { code: parts.status.as_u16(), headers: parts.headers, body })
     }
 
-    async fn exchange(&mut self, request: &Request) -> Result<hyper::Response<Incoming>, String> {
+    /// Sends a request and gives the head of the answer as soon as it is there, with the body to come.
+    pub async fn exchange(&mut self, request: &Request) -> Result<hyper::Response<Incoming>, String> {
         if self.sender.as_ref().is_none_or(SendRequest::is_closed) {
             self.sender = Some(self.connect().await?);
         }
