@@ -1,8 +1,8 @@
 //! Writes of one object by each connection: server-side applies against plain updates, by what is written.
 
 use crate::load::request;
-use bench::report;
 use crate::ruled;
+use bench::report;
 use compat::client::{Client, Request, Target};
 use object::json;
 use std::fmt;

@@ -229,7 +229,9 @@ async fn status(caller: &mut Caller<'_>, turn: &Turn) {
 async fn dry_run(caller: &mut Caller<'_>, turn: &Turn) {
     let path = format!("{}?dryRun=All", turn.kind.collection(turn.namespace));
     let text = turn.kind.object(&format!("dry-{}", turn.name), turn.team, &turn.mark);
-    let Some(answer) = caller.send("dry run", &Request::new("POST", path).body(JSON, text), &[201]).await else { return };
+    let Some(answer) = caller.send("dry run", &Request::new("POST", path).body(JSON, text), &[201]).await else {
+        return;
+    };
     if answer.object.at(&["metadata", "resourceVersion"]).is_some() {
         caller.run.fault(format!("a dry run of {} has a version", turn.kind.plural));
     }

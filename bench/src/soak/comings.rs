@@ -38,7 +38,8 @@ pub async fn definitions(run: &Run, number: usize) {
             );
             caller.send("custom create", &Request::new("POST", &*collection).body(JSON, body), &[201]).await;
         }
-        let body = format!(r#"{{"apiVersion":"{group}/v1","kind":"Thing","metadata":{{"name":"t"}},"spec":{{"size":1000}}}}"#);
+        let body =
+            format!(r#"{{"apiVersion":"{group}/v1","kind":"Thing","metadata":{{"name":"t"}},"spec":{{"size":1000}}}}"#);
         caller.send("custom create", &Request::new("POST", &*collection).body(JSON, body), &[422]).await;
         let patch = r#"{"spec":{"names":{"shortNames":["th"]}}}"#;
         let request = Request::new("PATCH", &*own).body("application/merge-patch+json", patch);
@@ -77,9 +78,7 @@ async fn check_watch(run: &Run, mut body: hyper::body::Incoming) {
 
 fn established(answer: &Answer) -> bool {
     let conditions = answer.object.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default();
-    conditions
-        .iter()
-        .any(|c| c.str_at(&["type"]) == Some("Established") && c.str_at(&["status"]) == Some("True"))
+    conditions.iter().any(|c| c.str_at(&["type"]) == Some("Established") && c.str_at(&["status"]) == Some("True"))
 }
 
 /// Asks for an object until it is as wanted; says whether that came to be in time.
@@ -104,7 +103,11 @@ pub async fn namespaces(run: &Run, number: usize) {
         let name = format!("soak-passing-{number}-{round}");
         let own = format!("/api/v1/namespaces/{name}");
         let body = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#);
-        if caller.send("namespace", &Request::new("POST", "/api/v1/namespaces").body(JSON, body), &[201]).await.is_none() {
+        if caller
+            .send("namespace", &Request::new("POST", "/api/v1/namespaces").body(JSON, body), &[201])
+            .await
+            .is_none()
+        {
             return;
         }
         let kind = &KINDS[CONFIG_MAP];

@@ -224,7 +224,8 @@ fn check_watch(seen: &Seen, events: &[(Type, Held)], steps: &[Option<Type>], fau
     if wanted == seen.events {
         return;
     }
-    let place = wanted.iter().zip(&seen.events).position(|(a, b)| a != b).unwrap_or(wanted.len().min(seen.events.len()));
+    let place =
+        wanted.iter().zip(&seen.events).position(|(a, b)| a != b).unwrap_or(wanted.len().min(seen.events.len()));
     faults.push(format!(
         "a watch {:?} of ({}, {}] saw {} events of {}; number {place} is at version {:?}, it should be at {:?}",
         seen.scope,

@@ -45,7 +45,9 @@ pub async fn webhooks(run: &Run) -> Result<(), String> {
     let hooks = Hooks::start().await?;
     let text = format!(
         r#"{{"hooks": {ANSWERS}, "authority": "{{{{ca}}}}", "urls": {{{}}}}}"#,
-        ["mutate", "deny", "broken", "closed", "slow"].map(|hook| format!(r#""{hook}": "{{{{hook:{hook}}}}}""#)).join(",")
+        ["mutate", "deny", "broken", "closed", "slow"]
+            .map(|hook| format!(r#""{hook}": "{{{{hook:{hook}}}}}""#))
+            .join(",")
     );
     let value = json::parse(text.as_bytes()).map_err(|e| e.to_string())?;
     let (case, key) = hooks.open(&Case { id: "soak".to_owned(), about: String::new(), value });

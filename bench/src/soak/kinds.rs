@@ -24,8 +24,7 @@ pub struct Kind {
     pub status: Option<&'static str>,
 }
 
-const TEMPLATE: &str =
-    r#"{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"c","image":"nginx:1"}]}}"#;
+const TEMPLATE: &str = r#"{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"c","image":"nginx:1"}]}}"#;
 
 const fn kind(
     api_version: &'static str,
@@ -50,7 +49,13 @@ pub const KINDS: [Kind; 20] = [
         r#""subsets":[{"addresses":[{"ip":"192.0.2.1"}],"ports":[{"port":80}]}]"#,
         None,
     ),
-    kind("v1", "Pod", "pods", r#""spec":{"containers":[{"name":"c","image":"nginx:1"}]}"#, Some(r#"{"message":"MARK"}"#)),
+    kind(
+        "v1",
+        "Pod",
+        "pods",
+        r#""spec":{"containers":[{"name":"c","image":"nginx:1"}]}"#,
+        Some(r#"{"message":"MARK"}"#),
+    ),
     kind("v1", "PodTemplate", "podtemplates", r#""template":TEMPLATE"#, None),
     kind(
         "apps/v1",

@@ -136,7 +136,9 @@ impl<'r> Caller<'r> {
         if answer.code < 300 {
             match Held::read(&answer.object) {
                 Some(held) => lock(&self.run.histories[kind]).acknowledged.push(held),
-                None => self.run.fault(format!("{what}: the answer has no version: {}", json::to_string(&answer.object))),
+                None => {
+                    self.run.fault(format!("{what}: the answer has no version: {}", json::to_string(&answer.object)))
+                }
             }
         }
         Some(answer)

@@ -186,11 +186,8 @@ async fn from_version(run: &Run, kind: usize, known: &Known, random: &mut Random
         query.push_str(&format!("&timeoutSeconds={timeout}&allowWatchBookmarks=true"));
     }
     let mut seen = Seen { scope, after, until: after, events: Vec::new() };
-    let mut stream = if scope.whole {
-        Stream::open(run, known, query).await?
-    } else {
-        partial(run, known, query).await?
-    };
+    let mut stream =
+        if scope.whole { Stream::open(run, known, query).await? } else { partial(run, known, query).await? };
     loop {
         let line = match tokio::time::timeout_at(end, stream.next()).await {
             Ok(line) => line.map_err(|error| format!("{path}: {error}"))?,

@@ -7,7 +7,7 @@ use crate::audit;
 use crate::auth::{Tokens, UserInfo, impersonation};
 use crate::authorize::{self, AlwaysAllow, Attributes, Authorizer, Decision};
 use crate::catalogue::{Catalogue, Group, Resource, Version};
-use crate::controllers::{definitions, namespaces, own_service};
+use crate::controllers::{definitions, lives::Lives, namespaces, own_service};
 use crate::conversion::{Converter, NoConverter};
 use crate::handlers;
 use crate::metrics::Metrics;
@@ -94,6 +94,7 @@ pub struct Server {
     pub(crate) batches: Frames<BatchKey>,
     pub(crate) conversions: Conversions,
     pub(crate) metrics: Metrics,
+    pub(crate) lives: Lives,
     /// Makes cluster roles of others.
     pub(crate) aggregator: tokio::sync::Mutex<rbac::Aggregator>,
     catalogue: ArcSwap<Catalogue>,
@@ -113,6 +114,7 @@ impl Server {
             batches: Frames::new(16),
             conversions: Conversions::default(),
             metrics: Metrics::default(),
+            lives: Lives::default(),
             aggregator: tokio::sync::Mutex::default(),
             catalogue: ArcSwap::from_pointee(crate::builtin::catalogue()),
             stop: watch::channel(false).0,

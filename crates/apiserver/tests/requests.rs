@@ -258,3 +258,33 @@ async fn nobody_owns_empty_lists_and_maps_of_built_in_objects() {
     let (code, none) = f.send("POST", MAPS, r#"{"metadata":{"name":"b","labels":{}},"data":{}}"#).await;
     assert_eq!((code, none.at(&["metadata", "managedFields"])), (201, None));
 }
+
+#[tokio::test]
+async fn watches_of_custom_objects_end_when_their_definition_changes_or_goes() {
+    let f = Fixture::new().await;
+    let definition = r#"{"metadata":{"name":"as.x.io"},"spec":{"group":"x.io","scope":"Cluster",
+        "names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,
+        "schema":{"openAPIV3Schema":{"type":"object"}}}]}}"#;
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let own = format!("{definitions}/as.x.io");
+    let watch = || f.response("GET", "/apis/x.io/v1/as?watch=true", "application/json", "");
+    let types = async |response: http::Response<Body>| -> Vec<String> {
+        let body = tokio::time::timeout(Duration::from_secs(5), response.into_body().collect()).await.unwrap();
+        let text = body.unwrap().to_bytes();
+        let events = text.split(|b| *b == b'\n').filter_map(|line| json::parse(line).ok());
+        events.filter_map(|event| event.str_at(&["type"]).map(str::to_owned)).collect()
+    };
+    assert_eq!(f.send("POST", definitions, definition).await.0, 201);
+    assert_eq!(
+        f.send("POST", "/apis/x.io/v1/as", r#"{"apiVersion":"x.io/v1","kind":"A","metadata":{"name":"a"}}"#).await.0,
+        201
+    );
+    let (first, second) = (watch().await, watch().await);
+    assert_eq!(f.send("PATCH", &own, r#"{"metadata":{"labels":{"a":"b"}}}"#).await.0, 200);
+    assert!(tokio::time::timeout(Duration::from_millis(100), types(first)).await.is_err());
+    assert_eq!(f.send("PATCH", &own, r#"{"spec":{"names":{"shortNames":["s"]}}}"#).await.0, 200);
+    assert_eq!(types(second).await, ["ADDED"]);
+    let third = watch().await;
+    assert_eq!(f.send("DELETE", &own, "").await.0, 200);
+    assert_eq!(types(third).await, ["ADDED", "DELETED"]);
+}

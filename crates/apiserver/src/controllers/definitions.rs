@@ -37,6 +37,8 @@ struct Members {
     /// Those that wait for names that others have.
     waiting: BTreeSet<String>,
     going: BTreeSet<String>,
+    /// Those that are other ones than before, or gone, and are still served as they were.
+    outdated: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -48,7 +50,10 @@ struct Serving {
 impl Members {
     /// Puts a definition in the place of the one of its name. Its resources are kept if nothing of them changed.
     fn put(&mut self, name: &str, about: Arc<Value>, resources: impl FnOnce(&Arc<Value>) -> Vec<Arc<Resource>>) {
-        let held = self.remove(name);
+        let held = self.take(name);
+        if held.as_ref().is_some_and(|held| !same_life(&held.about, &about)) {
+            self.outdated.push(name.to_owned());
+        }
         let resources = match held {
             Some(held) if same_resources(&held.about, &about) => held.resources,
             _ => resources(&about),
@@ -63,7 +68,13 @@ impl Members {
         self.definitions.insert(name.to_owned(), Serving { about, resources });
     }
 
-    fn remove(&mut self, name: &str) -> Option<Serving> {
+    fn remove(&mut self, name: &str) {
+        if self.take(name).is_some() {
+            self.outdated.push(name.to_owned());
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Option<Serving> {
         self.waiting.remove(name);
         self.going.remove(name);
         let held = self.definitions.remove(name)?;
@@ -178,6 +189,7 @@ async fn settle(server: &Arc<Server>, known: &mut Known, key: &str) -> Result<()
     }
     let resources = held.definitions.values().flat_map(|s| s.resources.iter().cloned());
     server.serve_group(serving::group(group, resources));
+    held.outdated.drain(..).for_each(|name| server.lives.end(&name));
     for name in &held.going {
         empty(server, name);
     }
@@ -211,6 +223,13 @@ fn same_resources(a: &Value, b: &Value) -> bool {
         && going(a) == going(b)
         && a.get("status") == b.get("status")
         && definition::generation(a) == definition::generation(b)
+}
+
+/// Whether watches of a definition's objects can go on; its deletion alone does not end them.
+fn same_life(a: &Value, b: &Value) -> bool {
+    a.meta_str("uid") == b.meta_str("uid")
+        && definition::generation(a) == definition::generation(b)
+        && a.at(&["status", "acceptedNames"]) == b.at(&["status", "acceptedNames"])
 }
 
 /// Works out the names of a definition and stores them.

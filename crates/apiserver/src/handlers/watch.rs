@@ -32,6 +32,8 @@ const SHORTEST: Duration = Duration::from_secs(1800);
 const BOOKMARK: Duration = Duration::from_secs(60);
 /// How long before its end a watch gets its last bookmark.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// How long a watch goes on when its definition is another, or gone.
+const LAST_EVENTS: Duration = Duration::from_millis(50);
 /// The size of the pieces in which the state at the start is sent, in bytes.
 const PIECE: usize = 64 * 1024;
 
@@ -84,6 +86,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
     let now = Instant::now();
     let watch = store.watch(&range, after).await;
     let mut stop = request.server.stop_signal();
+    let outdated = outdated(request.server, &resource);
     let mut state = Watching {
         server: request.server.clone(),
         resource,
@@ -103,6 +106,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
         stop: Box::pin(async move {
             let _ = stop.wait_for(|stop| *stop).await;
         }),
+        outdated,
         columns_sent: false,
         last: None,
         _counted: request.server.metrics.watch(),
@@ -122,6 +126,20 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
     Ok(answer::with_body(200, &content_type, Body::stream(StreamBody::new(frames))))
 }
 
+/// Ready when the resource's definition is another, or gone; never for a built-in kind.
+fn outdated(server: &Arc<Server>, resource: &Resource) -> Signal {
+    let Some(definition) = &resource.definition else { return Box::pin(std::future::pending()) };
+    let life = server.lives.of(&definition.name);
+    // One that ended before it was asked for.
+    let catalogue = server.catalogue();
+    let now = catalogue.resource(&resource.group, &resource.version, &resource.plural);
+    let now = now.and_then(|resource| resource.definition.as_ref());
+    if now.is_none_or(|now| now.uid != definition.uid || now.generation != definition.generation) {
+        return Box::pin(std::future::ready(()));
+    }
+    Box::pin(life.over())
+}
+
 /// Between half an hour and an hour, so that the watches of a client do not all end together.
 fn default_timeout() -> Duration {
     let mut random = [0u8; 2];
@@ -130,6 +148,9 @@ fn default_timeout() -> Duration {
     let share = f64::from(u16::from_le_bytes(random)) / f64::from(u16::MAX);
     SHORTEST.mul_f64(1.0 + share)
 }
+
+/// Ready at a moment.
+type Signal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A running watch.
 struct Watching {
@@ -148,7 +169,8 @@ struct Watching {
     watch: Option<store::Watch>,
     end: Pin<Box<Sleep>>,
     bookmark: Option<Pin<Box<Sleep>>>,
-    stop: Pin<Box<dyn Future<Output = ()> + Send>>,
+    stop: Signal,
+    outdated: Signal,
     columns_sent: bool,
     /// What is sent before the end.
     last: Option<Bytes>,
@@ -158,6 +180,7 @@ struct Watching {
 enum Happened {
     End,
     Bookmark,
+    Outdated,
     Events(Result<Batch, WatchError>),
 }
 
@@ -183,6 +206,7 @@ impl Watching {
                 () = &mut self.stop => Happened::End,
                 batch = watch.next() => Happened::Events(batch),
                 () = &mut self.end => Happened::End,
+                () = &mut self.outdated => Happened::Outdated,
                 () = bookmark => Happened::Bookmark,
             };
             match happened {
@@ -196,6 +220,11 @@ impl Watching {
                         sleep.as_mut().reset(Instant::now() + BOOKMARK);
                     }
                     return Some(self.bookmark_frame(revision));
+                }
+                Happened::Outdated => {
+                    // What happened before is told still.
+                    self.outdated = Box::pin(std::future::pending());
+                    self.end.as_mut().reset(Instant::now() + LAST_EVENTS);
                 }
                 Happened::Events(Err(error)) => {
                     let delivered = watch.delivered();
