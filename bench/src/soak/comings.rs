@@ -29,6 +29,10 @@ pub async fn definitions(run: &Run, number: usize) {
         if !becomes(&mut caller, &own, established).await {
             return run.fault(format!("{own} is not established after {PATIENCE:?}"));
         }
+        // Watches from before a change of the definition end with it.
+        let patch = r#"{"spec":{"names":{"shortNames":["th"]}}}"#;
+        let request = Request::new("PATCH", &*own).body("application/merge-patch+json", patch);
+        caller.send("definition", &request, &[200]).await;
         let watch = format!("{collection}?watch=1&resourceVersion=0");
         let mut watcher = Client::new(run.target.clone());
         let watching = watcher.exchange(&Request::new("GET", watch)).await;
@@ -41,16 +45,14 @@ pub async fn definitions(run: &Run, number: usize) {
         let body =
             format!(r#"{{"apiVersion":"{group}/v1","kind":"Thing","metadata":{{"name":"t"}},"spec":{{"size":1000}}}}"#);
         caller.send("custom create", &Request::new("POST", &*collection).body(JSON, body), &[422]).await;
-        let patch = r#"{"spec":{"names":{"shortNames":["th"]}}}"#;
-        let request = Request::new("PATCH", &*own).body("application/merge-patch+json", patch);
-        caller.send("definition", &request, &[200]).await;
         caller.send("custom list", &Request::new("GET", &*collection), &[200]).await;
         run.pause(Duration::from_millis(300)).await;
         caller.send("definition", &Request::new("DELETE", &*own), &[200]).await;
-        if !becomes(&mut caller, &own, |answer| answer.code == 404).await {
-            return run.fault(format!("{own} is there {PATIENCE:?} after its deletion"));
+        for path in [&own, &collection] {
+            if !becomes(&mut caller, path, |answer| answer.code == 404).await {
+                return run.fault(format!("{path} is there {PATIENCE:?} after its deletion"));
+            }
         }
-        caller.send("custom list", &Request::new("GET", &*collection), &[404]).await;
         match watching {
             Ok(answer) => check_watch(run, answer.into_body()).await,
             Err(error) => run.fault(format!("a watch of {plural}: {error}")),

@@ -166,6 +166,10 @@ fn judge(response: &Response, codes: &[u16]) -> Result<Value, String> {
     if !codes.contains(&response.code) {
         return Err(shown());
     }
+    // What is not served at all has a page of text.
+    if response.code == 404 && *response.body == *b"404 page not found\n" {
+        return Ok(Value::Null);
+    }
     let object = json::parse(&response.body).map_err(|error| format!("{error}: {}", shown()))?;
     let code = object.get("code").and_then(Value::as_int);
     let says = object.str_at(&["message"]).is_some_and(|m| !m.is_empty());
