@@ -67,6 +67,12 @@ impl Server {
         Ok(start.elapsed())
     }
 
+    /// Like [`Server::restart`], with other flags from now on.
+    pub fn restart_with(&mut self, flags: &[&str]) -> Result<Duration, String> {
+        self.flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+        self.restart()
+    }
+
     /// Waits for the server's end by itself, at most so long; says whether it ended well.
     pub fn ended_within(&mut self, patience: Duration) -> Result<bool, String> {
         let start = Instant::now();
