@@ -131,7 +131,12 @@ impl Work<'_> {
             }
             Err(error) => return Attempt::done(self.failed(item.clone(), &format!("applying object failed: {error}"))),
         };
-        *writes += usize::from(live.is_none_or(|live| is_written(live, &written)));
+        let is_changed = live.is_none_or(|live| is_written(live, &written));
+        *writes += usize::from(is_changed);
+        if desired.policy.force && is_changed && !self.dry_run {
+            self.keeper.shared.index.lock().displace_others(&key, manager);
+            self.keeper.shared.drifted.notify_one();
+        }
         if live.is_none() && !managed::is_sole(&written, manager) {
             return self.lost_race(target, desired, &written, writes).await;
         }

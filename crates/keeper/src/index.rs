@@ -32,6 +32,8 @@ pub(crate) struct Claim {
     pub leaving: Option<Timestamp>,
     /// A digest of what was last applied; 0 if it is not known.
     pub content: u64,
+    /// Another parent took fields by force since.
+    pub displaced: bool,
 }
 
 #[derive(Debug, Default)]
@@ -90,6 +92,7 @@ impl Index {
             for claim in &mut claims {
                 if let Some(old) = old.iter().find(|old| old.manager == claim.manager) {
                     claim.content = old.content;
+                    claim.displaced = old.displaced;
                     claim.leaving = claim.leaving.map(|since| old.leaving.unwrap_or(since));
                 }
             }
@@ -220,7 +223,10 @@ impl Index {
         self.kinds.get(&kind).is_some_and(|watched| watched.is_live)
             && self.objects.get(key).is_some_and(|entry| {
                 entry.clean.is_some()
-                    && entry.claims.iter().any(|claim| claim.manager == manager && claim.content == content)
+                    && entry
+                        .claims
+                        .iter()
+                        .any(|claim| claim.manager == manager && claim.content == content && !claim.displaced)
             })
     }
 
@@ -259,10 +265,26 @@ impl Index {
         if let Some(claim) = entry.claims.iter_mut().find(|claim| claim.manager == manager) {
             claim.content = content;
             claim.created = created;
+            claim.displaced = false;
         }
         if created {
             entry.handed_over = false;
         }
+    }
+
+    /// `manager` took fields by force: the other parents look whether they were theirs.
+    pub fn displace_others(&mut self, key: &ObjectKey, manager: &str) {
+        let Some(entry) = self.objects.get_mut(key) else { return };
+        let others = entry.claims.iter_mut().filter(|claim| claim.manager != manager && claim.leaving.is_none());
+        for claim in others.filter(|claim| claim.content != 0) {
+            claim.displaced = true;
+            self.drifted.entry(claim.parent.clone()).or_default().insert(key.clone());
+        }
+    }
+
+    /// The parents that protect an object.
+    pub fn protectors(&self, key: &ObjectKey) -> Vec<Arc<str>> {
+        self.claims(key).filter(|claim| claim.protects.is_some()).map(|claim| claim.parent.clone()).collect()
     }
 
     /// Notes that the object had to be repaired; from the count of repairs follows for how long it is left alone.

@@ -23,6 +23,7 @@ impl Keeper {
                 protects: None,
                 leaving: None,
                 content: 0,
+                displaced: false,
             };
             (id.object(), id.kind.version.clone(), claim)
         });

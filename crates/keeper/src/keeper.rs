@@ -162,6 +162,11 @@ impl Keeper {
         self.shared.watching.notify_one();
     }
 
+    /// The keys of the parents that protect an object from now on, although no status may say so yet.
+    pub fn protectors(&self, object: &ObjectKey) -> Vec<Arc<str>> {
+        self.shared.index.lock().protectors(object)
+    }
+
     /// How many objects are under management.
     pub fn objects(&self) -> usize {
         self.shared.index.lock().len()
@@ -268,6 +273,7 @@ impl Keeper {
                 protects: protects.then_some(parent.family),
                 leaving: is_leaving.then_some(now),
                 content: 0,
+                displaced: false,
             };
             (item.identity.object(), item.identity.kind.version.clone(), claim)
         });

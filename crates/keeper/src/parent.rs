@@ -22,6 +22,14 @@ impl Family {
     /// Every family.
     pub const ALL: [Family; 2] = [Family::Replications, Family::ResourcePermit];
 
+    /// What the label `app.kubernetes.io/managed-by` says on what the family renders, if it does.
+    pub fn application(self) -> Option<&'static str> {
+        match self {
+            Family::Replications => None,
+            Family::ResourcePermit => Some("resource-permit-controller"),
+        }
+    }
+
     /// The value of the labels `created-by`, `managed-by` and `protected-by`.
     pub fn label(self) -> &'static str {
         match self {

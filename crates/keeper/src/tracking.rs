@@ -19,6 +19,8 @@ pub const PROTECTED_BY: &str = "projectcapsule.dev/protected-by";
 pub const PROTECTION_PREFIX: &str = "protection.projectcapsule.dev/";
 /// Annotation: the service account that may write a permit's target.
 pub const SERVICE_ACCOUNT: &str = "projectcapsule.dev/resourcepermit-service-account";
+/// Label: the application that made the object; see [`Family::application`].
+pub const APPLICATION: &str = "app.kubernetes.io/managed-by";
 /// Label of targets of versions before server-side apply.
 pub const LEGACY: &str = "capsule.clastix.io/resources";
 
@@ -107,7 +109,9 @@ pub type Operations = Vec<Value>;
 /// guarded by the version of `live`.
 pub fn forget(live: &Value, parent: &Parent) -> Operations {
     let mut operations = Vec::new();
-    remove_labels(live, is_tracking_label, &mut operations);
+    let application = live.label(APPLICATION).filter(|value| Some(*value) == parent.family.application());
+    let is_ours = |key: &str| is_tracking_label(key) || key == APPLICATION && application.is_some();
+    remove_labels(live, is_ours, &mut operations);
     remove_at(live, "annotations", SERVICE_ACCOUNT, &mut operations);
     if let Some(position) = owner_reference(live, parent) {
         operations.push(operation("remove", &["metadata", "ownerReferences", &position.to_string()], None));

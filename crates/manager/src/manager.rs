@@ -109,6 +109,11 @@ impl Shared {
         self.accounts.lock().values().any(|a| a.namespace == namespace && a.name == name)
     }
 
+    /// Whether a user is the account that works for a parent, by the parent's key.
+    pub fn works_for(&self, parent: &str, user: &str) -> bool {
+        self.accounts.lock().get(parent).is_some_and(|account| account.user() == user)
+    }
+
     /// The account that works for a TenantResource or GlobalTenantResource.
     pub fn account_of(&self, parent: &Value) -> Option<Account> {
         if let Some(account) =

@@ -6,9 +6,10 @@
 use super::Request;
 use crate::manager::Shared;
 use crate::permit::{Phase, record::phase};
-use crate::permits::recorded_account;
+use crate::permits::{self, recorded_account};
+use crate::replications;
 use crate::tenancy::is_terminating;
-use keeper::Item;
+use keeper::{Item, ObjectKey};
 use object::Value;
 use std::sync::Arc;
 
@@ -58,16 +59,46 @@ pub(super) fn check(shared: &Shared, request: &Request<'_>, object: Option<&Valu
     let key = key(request.group, request.kind, request.namespace, request.name);
     let caches = [&shared.global_tenant_resources, &shared.tenant_resources, &shared.permits];
     let parents: Vec<Arc<Value>> = caches.iter().flat_map(|c| c.indexed(BY_PROTECTED, &key)).collect();
-    let Some(parent) = parents.first() else { return Ok(()) };
+    let Some(parent) = parents.first() else { return unrecorded(shared, request, old) };
     if is_account && parents.iter().any(|p| account(shared, p).as_deref() == Some(request.user)) {
         return Ok(());
     }
-    let kind = parent.str_at(&["kind"]).unwrap_or("parent");
-    let place = if parent.namespace().is_empty() { String::new() } else { format!("{}/", parent.namespace()) };
-    Err(format!(
-        "protected by {kind} {place}{}; only the controller or its service account may change it",
-        parent.name()
-    ))
+    Err(refusal(parent.str_at(&["kind"]).unwrap_or("parent"), &client::cache::key(parent)))
+}
+
+/// Between the write of an object and the record of it in a status, the keeper knows who protects what bears a marker.
+fn unrecorded(shared: &Shared, request: &Request<'_>, old: &Value) -> Result<(), String> {
+    let labels = old.at(&["metadata", "labels"]).and_then(Value::as_object);
+    if !labels.is_some_and(|labels| labels.keys().any(|label| label.starts_with(MARKER))) {
+        return Ok(());
+    }
+    let parents = shared.keeper.protectors(&ObjectKey {
+        group: request.group.into(),
+        kind: request.kind.into(),
+        namespace: request.namespace.into(),
+        name: request.name.into(),
+    });
+    match parents.first() {
+        Some(parent) if !parents.iter().any(|parent| shared.works_for(parent, request.user)) => {
+            let (kind, name) = described(parent);
+            Err(refusal(kind, name))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The kind and the place of a parent that the keeper knows by this key.
+fn described(key: &str) -> (&'static str, &str) {
+    match (key.strip_prefix(replications::PREFIX), key.strip_prefix(permits::PREFIX)) {
+        (Some(name), _) if name.contains('/') => ("TenantResource", name),
+        (Some(name), _) => ("GlobalTenantResource", name),
+        (None, Some(name)) => ("ResourcePermit", name),
+        (None, None) => ("parent", key),
+    }
+}
+
+fn refusal(kind: &str, name: &str) -> String {
+    format!("protected by {kind} {name}; only the controller or its service account may change it")
 }
 
 /// The controllers of the cluster itself, which do to every object what belongs to its kind.

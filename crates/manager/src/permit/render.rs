@@ -2,13 +2,9 @@
 
 use super::template::{PermitBlock, PermitTemplate};
 use crate::render::Moment;
+use keeper::{Family, tracking};
 use object::{Map, Value, map};
 use template::{Data, MissingKey, Settings, fast};
-
-/// The label that tells what made an object.
-const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// Its value for permits.
-const CONTROLLER: &str = "resource-permit-controller";
 
 /// The facts of a permit that templates see as `request`.
 pub fn request_facts(permit: &Value) -> Value {
@@ -73,7 +69,9 @@ pub fn render(template: &PermitTemplate, permit: &Value, context: &Map, moment: 
             if object.namespace().is_empty() {
                 object.set_at(&["metadata", "namespace"], permit.namespace().into());
             }
-            object.set_at(&["metadata", "labels", MANAGED_BY], CONTROLLER.into());
+            if let Some(application) = Family::ResourcePermit.application() {
+                object.set_at(&["metadata", "labels", tracking::APPLICATION], application.into());
+            }
             targets.push(object);
         }
         if !targets.is_empty() {

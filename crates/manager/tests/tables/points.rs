@@ -72,9 +72,9 @@ async fn open_points_are_decided_so() {
             Permit("{status: {phase: Active}}"),
         ]),
         ("9.16 long names make short managers", &[
-            Foreign("{apiVersion: v1, kind: Namespace, metadata: {name: NAME-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, labels: {capsule.clastix.io/tenant: solar, row: NAME}}}"),
-            Declare("resources: [{namespaceSelector: {matchLabels: {row: NAME}}, rawItems: [{MAP}]}]"),
-            Says("{status: {size: 1}}"),
+            Foreign("{apiVersion: v1, kind: Namespace, metadata: {name: NAME-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, labels: {capsule.clastix.io/tenant: wind, row: NAME}}}"),
+            Global("resources: [{namespaceSelector: {matchLabels: {row: NAME}}, rawItems: [{MAP}]}]"),
+            GlobalSays("{status: {size: 1}}"),
         ]),
         ("9.17 nothing leads out of Expired", &[
             Template("{approvals: {auto: true}, keepFor: 1h, resources: [{targets: [{MAP}]}]}"),

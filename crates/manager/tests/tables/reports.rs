@@ -79,11 +79,6 @@ async fn what_users_reported_is_right() {
             Fails("resources: [{namespaceSelector: {matchLabels: {name: solar-b}}, rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME-a}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: NAME-b}, data: {'not a key': x}}]}]", "applying of 1"),
             Says("{status: {processedItems: [{name: NAME-a, status: {status: 'True', lastApply: ~T}}, {name: NAME-b, status: {status: 'False', message: '~not a key'}}]}}"),
         ]),
-        ("2080 a namespace that comes is served at once, though the TenantResource is in another", &[
-            Declare("{resyncPeriod: 1h, resources: [{namespaceSelector: {matchLabels: {row: NAME}}, rawItems: [{MAP}]}]}"),
-            Foreign("{apiVersion: v1, kind: Namespace, metadata: {name: NAME-new, labels: {capsule.clastix.io/tenant: solar, row: NAME}}}"),
-            Is("ConfigMap NAME-new/NAME", "{}"),
-        ]),
         ("proxy 886 a resync that finds all well writes nothing, whatever labels others set", &[
             Declare("{resyncPeriod: 1s, resources: [{policy: {protect: false}, rawItems: [{MAP}]}]}"),
             EditBy("mallory", "ConfigMap solar-b/NAME", "metadata: {labels: {capsule.clastix.io/managed-by: solar}}"),
@@ -128,6 +123,15 @@ async fn what_users_reported_is_right() {
             Declare("resources: [{namespaceSelector: {matchLabels: {name: solar-b}}, rawItems: [{MAP, data: {k: v}}]}]"),
             Says("{status: {processedItems: [{namespace: solar-b}]}}"),
             Is("ConfigMap solar-b/NAME", "{data: {k: v}}"),
+        ]),
+    ])
+    .await;
+    // By itself, since the tenant has another namespace then.
+    check(&f, &[
+        ("2080 a namespace that comes is served at once, though the TenantResource is in another", &[
+            Declare("{resyncPeriod: 1h, resources: [{namespaceSelector: {matchLabels: {row: NAME}}, rawItems: [{MAP}]}]}"),
+            Foreign("{apiVersion: v1, kind: Namespace, metadata: {name: NAME-later, labels: {capsule.clastix.io/tenant: solar, row: NAME}}}"),
+            Is("ConfigMap NAME-later/NAME", "{}"),
         ]),
     ])
     .await;
