@@ -21,6 +21,49 @@ pub fn dynamic(value: &Value) -> Cel<'_> {
     }
 }
 
+/// How many values one result may have; lists that hold one value many times could grow without end.
+const MOST: usize = 100_000;
+/// How deep a result may nest.
+const DEEPEST: usize = 200;
+
+/// The JSON of what an expression gave.
+///
+/// # Errors
+///
+/// If it has no JSON: types, optional values without a value, keys that are no strings, numbers beyond 64 bits with a
+/// sign; or if it is too large.
+pub fn json(value: &Cel<'_>) -> Result<Value, String> {
+    let mut left = MOST;
+    written(value, &mut left, 0)
+}
+
+fn written(value: &Cel<'_>, left: &mut usize, depth: usize) -> Result<Value, String> {
+    *left = left.checked_sub(1).filter(|_| depth <= DEEPEST).ok_or("the result is too large")?;
+    Ok(match value {
+        Cel::Null => Value::Null,
+        Cel::Bool(b) => (*b).into(),
+        Cel::Int(i) => (*i).into(),
+        Cel::Uint(u) => i64::try_from(*u).map_err(|_| format!("{u} is too large"))?.into(),
+        Cel::Double(d) if d.is_finite() => Value::Float(*d),
+        Cel::String(text) => (**text).into(),
+        Cel::List(list) => {
+            let items = list.iter().map(|item| written(&item.map_err(|e| e.to_string())?, left, depth + 1));
+            Value::Array(items.collect::<Result<_, String>>()?)
+        }
+        Cel::Map(map) => {
+            let mut members = Members::new();
+            for (key, member) in map.iter() {
+                let key = key.as_str().ok_or("a key is no string")?.to_owned();
+                members.insert(key.as_str(), written(&member.map_err(|e| e.to_string())?, left, depth + 1)?);
+            }
+            members.into()
+        }
+        Cel::Optional(Some(value)) => written(value, left, depth + 1)?,
+        Cel::Optional(None) => Value::Null,
+        other => return Err(format!("a value of type {} has no JSON", &*other.type_name())),
+    })
+}
+
 /// Reads values without a schema.
 struct Dynamic;
 

@@ -43,6 +43,8 @@ struct Entry {
     clean: Option<Seen>,
     /// What a watch told while a write was under way.
     during_write: Option<Seen>,
+    /// That a watch told during a write that the object is gone: its last state, if that was told.
+    gone_during_write: Option<Option<Seen>>,
     /// Writes under way.
     writing: u32,
     fight: Option<Box<Fight>>,
@@ -230,6 +232,21 @@ impl Index {
             })
     }
 
+    /// A digest of the versions of all that a parent claims; `None` unless all is settled and watched.
+    pub fn versions(&self, parent: &str) -> Option<u64> {
+        let mut sum = 0_u64;
+        for key in self.parents.get(parent).into_iter().flatten() {
+            let kind = (key.group.clone(), key.kind.clone());
+            let entry = self.objects.get(key)?;
+            let is_settled = entry.claims.iter().any(|claim| &*claim.parent == parent && claim.content != 0);
+            let seen = entry.clean.as_ref().filter(|_| is_settled)?;
+            self.kinds.get(&kind).filter(|watched| watched.is_live)?;
+            // The order of a set is no order.
+            sum = sum.wrapping_add(seen.digest(key));
+        }
+        Some(sum)
+    }
+
     /// Until when the object is left alone, because somebody changes it back again and again.
     pub fn is_fought_over(&self, key: &ObjectKey, now: Timestamp) -> Option<Timestamp> {
         self.objects.get(key)?.fight.as_ref()?.until(now)
@@ -248,9 +265,14 @@ impl Index {
         entry.writing = entry.writing.saturating_sub(1);
         let told = entry.during_write.take();
         let is_newer = |told: &Seen, written: &Seen| told.is_after(written) && !told.differs_in_status_only(written);
+        let is_gone = entry.gone_during_write.take().is_some_and(|gone| match (&gone, &written) {
+            // What was deleted before it was written, so that it could be made anew, is there.
+            (Some(gone), Some(written)) => gone.is_after(written),
+            (_, written) => written.is_some(),
+        });
         let changed = match (&told, &written) {
-            (Some(told), Some(written)) => is_newer(told, written),
-            _ => false,
+            (Some(told), Some(written)) => is_gone || is_newer(told, written),
+            _ => is_gone,
         };
         entry.clean = written;
         if changed {
@@ -315,8 +337,12 @@ impl Index {
     }
 
     /// A watch tells that an object is gone, or no longer carries its labels.
-    pub fn lost(&mut self, key: &ObjectKey, now: Timestamp) {
-        let Some(entry) = self.objects.get(key) else { return };
+    /// `last` is how it was then, if that is known.
+    pub fn lost(&mut self, key: &ObjectKey, last: Option<Seen>, now: Timestamp) {
+        let Some(entry) = self.objects.get_mut(key) else { return };
+        if entry.writing > 0 {
+            entry.gone_during_write = Some(last);
+        }
         if entry.claims.iter().any(|claim| claim.content != 0) {
             self.drift(key, now);
         }
@@ -331,7 +357,7 @@ impl Index {
         let is_missing = |key: &&ObjectKey| key.group == kind.group && key.kind == kind.kind && !present.contains(*key);
         let missing: Vec<ObjectKey> = self.objects.keys().filter(is_missing).cloned().collect();
         for key in missing {
-            self.lost(&key, now);
+            self.lost(&key, None, now);
         }
     }
 

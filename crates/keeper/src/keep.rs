@@ -50,6 +50,12 @@ impl Keeper {
         index.applied(&key, parent, content, false);
     }
 
+    /// A digest of the versions of all that `parent` claims, as watches tell them: while it stays the same, nobody changed
+    /// anything, statuses neither. `None` unless watches cover everything and all of it is settled.
+    pub fn versions(&self, parent: &str) -> Option<u64> {
+        self.shared.index.lock().versions(parent)
+    }
+
     /// For how long an object is left alone, because somebody changes it back again and again.
     pub fn left_alone(&self, id: &Identity) -> Option<Duration> {
         let now = self.shared.now();

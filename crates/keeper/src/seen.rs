@@ -5,6 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use compact_str::CompactString;
 use object::{Value, json};
 
+use crate::identity::ObjectKey;
+
 /// The state of an object, as far as its metadata tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
@@ -28,6 +30,13 @@ impl Seen {
             generation: object.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or_default(),
             metadata: hasher.finish(),
         }
+    }
+
+    /// A digest of the version of an object.
+    pub fn digest(&self, key: &ObjectKey) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (key, &self.version).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Whether this is a later state than `other`. Versions of one object grow; those that are no numbers count as

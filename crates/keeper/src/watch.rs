@@ -110,7 +110,7 @@ async fn stay(shared: &Shared, cluster: &dyn Cluster, kind: &Kind, mut version: 
                 Ok(WatchEvent::Deleted(object)) => {
                     object.meta_str("resourceVersion").clone_into(&mut version);
                     if let Some(key) = key(kind, &object) {
-                        shared.index.lock().lost(&key, now);
+                        shared.index.lock().lost(&key, Some(Seen::of(&object)), now);
                     }
                 }
             }

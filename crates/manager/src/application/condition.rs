@@ -1,104 +1,75 @@
 //! When a step of a workflow runs: `if`.
 
-use object::{Value, map};
+use std::sync::LazyLock;
 
-use super::workflow::{Phase, Reason, Run};
+use cel::env::Env;
+use object::{Map, Value, map};
 
-/// What an expression may look at: `status.STEP.succeeded` and so on.
-pub(super) fn variables(run: &Run) -> Value {
-    let steps = run.steps.iter().map(|(name, state)| {
+use super::expression::{Expression, environment};
+use super::workflow::{Phase, Plan, Reason, Run};
+
+/// What an expression may look at: `status.STEP.succeeded` and so on, what steps gave, and what templates see.
+static NAMES: LazyLock<Env> = LazyLock::new(|| environment(&["status", "inputs", "context"]));
+
+/// What is said of the steps of a plan, those that were not begun too.
+fn steps(plan: &Plan, run: &Run) -> Value {
+    let mut all = Map::new();
+    for step in plan.all() {
+        let state = run.state(&step.name);
         let of = map! {
+            "phase" => state.phase.name(),
+            "reason" => state.reason.name(),
+            "message" => state.message.as_str(),
             "succeeded" => state.phase == Phase::Succeeded,
             "failed" => state.phase == Phase::Failed,
             "skipped" => state.phase == Phase::Skipped,
             "timeout" => state.reason == Reason::Timeout,
             "failedAfterRetries" => state.reason == Reason::FailedAfterRetries,
             "terminate" => state.reason == Reason::Terminate,
-            "message" => state.message.as_str(),
         };
-        (name.as_str(), Value::from(of))
-    });
-    let steps: object::Map = steps.collect();
-    map! { "status" => steps, "inputs" => run.outputs.clone() }.into()
+        all.insert(step.name.as_str(), of);
+    }
+    all.into()
 }
 
-/// Whether an expression holds: comparisons of `status.STEP.FIELD` and `inputs.NAME` with literals, joined by `&&` and
-/// `||`, negated by `!`, without parentheses; what both CUE and CEL read in the same way.
+/// Whether an expression holds. It is CEL; comparisons, `&&`, `||`, `!` and parentheses are what CUE reads in the same way.
 ///
 /// # Errors
 ///
-/// If the expression is none of these.
-pub(super) fn holds(expression: &str, run: &Run) -> Result<bool, String> {
-    let variables = variables(run);
-    let mut any = false;
-    for alternative in expression.split("||") {
-        let mut all = true;
-        for term in alternative.split("&&") {
-            all &= term_holds(term.trim(), &variables)?;
-        }
-        any |= all;
-    }
-    Ok(any)
-}
-
-fn term_holds(term: &str, variables: &Value) -> Result<bool, String> {
-    for (operator, wanted) in [("==", true), ("!=", false)] {
-        if let Some((left, right)) = term.split_once(operator) {
-            return Ok((operand(left, variables)? == operand(right, variables)?) == wanted);
-        }
-    }
-    let (negated, term) = term.strip_prefix('!').map_or((false, term), |rest| (true, rest));
-    match operand(term, variables)? {
-        Value::Bool(value) => Ok(value != negated),
-        _ => Err(format!("{} is not a boolean", term.trim())),
-    }
-}
-
-fn operand(text: &str, variables: &Value) -> Result<Value, String> {
-    let text = text.trim();
-    match text {
-        "true" => return Ok(true.into()),
-        "false" => return Ok(false.into()),
-        _ => {}
-    }
-    for quote in ['"', '\''] {
-        if let Some(inner) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
-            return Ok(inner.into());
-        }
-    }
-    if let Ok(number) = text.parse::<i64>() {
-        return Ok(number.into());
-    }
-    // Names with a dash are written in brackets: status["step-1"].failed.
-    let path: Vec<&str> =
-        text.split(['.', '[']).map(|step| step.trim_end_matches(']').trim_matches(['"', '\''])).collect();
-    match path.first() {
-        Some(&"status") if path.len() == 3 && variables.at(&path[..2]).is_none() => Ok(false.into()),
-        Some(&"status" | &"inputs") => variables.at(&path).cloned().ok_or_else(|| format!("there is no {text}")),
-        _ => Err(format!("cannot read {text:?}; write status.STEP.FIELD or inputs.NAME")),
-    }
+/// If it cannot be read, or gives no boolean.
+pub(super) fn holds(expression: &str, plan: &Plan, run: &Run, context: &Value) -> Result<bool, String> {
+    let (status, inputs) = (steps(plan, run), Value::from(run.outputs.clone()));
+    Expression::new(expression, &NAMES)?.holds(&[("status", &status), ("inputs", &inputs), ("context", context)])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::workflow::StepState;
+    use super::super::workflow::{Step, StepState};
     use super::*;
 
     #[test]
     fn conditions_look_at_steps_and_inputs() {
         let mut run = Run::default();
+        let step = |name: &str| Step { name: name.into(), ..Step::default() };
+        let plan = Plan { steps: vec![step("a-1"), step("b")], ..Plan::default() };
         let failed = StepState { phase: Phase::Failed, reason: Reason::Timeout, ..StepState::default() };
         run.steps.insert("a-1".into(), failed);
         run.outputs.insert("x", 3_i64);
+        let context = map! { "cluster" => "local" }.into();
         for (expression, expected) in [
             (r#"status["a-1"].failed"#, Ok(true)),
             (r#"!status["a-1"].failed || inputs.x == 3"#, Ok(true)),
             (r#"status["a-1"].timeout == true && inputs.x != 3"#, Ok(false)),
+            (r#"!(status["a-1"].timeout && inputs.x > 3) && status.b.phase == "pending""#, Ok(true)),
+            (r#"context.cluster in ["local", "eu"] && status["a-1"].reason == "Timeout""#, Ok(true)),
             ("status.b.failed", Ok(false)),
-            ("inputs.x", Err("inputs.x is not a boolean".to_owned())),
-            ("nothing", Err("cannot read \"nothing\"; write status.STEP.FIELD or inputs.NAME".to_owned())),
+            ("status.c.failed", Err("no such key: c")),
+            ("inputs.x", Err("gives no boolean but a value of type integer")),
+            ("nothing", Err("1:1: undeclared reference to 'nothing' (in container '')")),
+            ("status.b.", Err("1:10: Syntax error: no viable alternative at input '.'")),
         ] {
-            assert_eq!(holds(expression, &run), expected, "{expression}");
+            let told = holds(expression, &plan, &run, &context);
+            assert_eq!(told, expected.map_err(str::to_owned), "{expression}");
         }
     }
 }

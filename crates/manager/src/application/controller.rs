@@ -1,6 +1,7 @@
 //! The controller of Applications: who is looked at, when.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,6 +79,8 @@ struct Memory {
     made: HashMap<String, BTreeSet<String>>,
     /// How often each application was waited for.
     waits: HashMap<String, u32>,
+    /// What was seen of each application and its objects when nothing was left to do.
+    steady: HashMap<String, u64>,
     rounds: u64,
 }
 
@@ -123,7 +126,9 @@ impl Controller {
         self.trackers.subscribe(move |change| {
             let is_deleted = |object: &Value| object.at(&["metadata", "deletionTimestamp"]).is_some();
             let was = change.old.as_deref().is_some_and(is_deleted);
-            if let Some(owner) = change.new.as_deref().filter(|new| !was && is_deleted(new)).and_then(tracker_owner) {
+            let goes = change.new.as_deref().is_none_or(is_deleted);
+            let tracker = change.new.as_deref().or(change.old.as_deref());
+            if let Some(owner) = tracker.filter(|_| goes && !was).and_then(tracker_owner) {
                 of_trackers.add(owner);
             }
         });
@@ -148,7 +153,6 @@ impl Controller {
     async fn application(&self, key: &str) -> Result<Option<Arc<Value>>, Error> {
         let cached = self.applications.get_key(key);
         let written = self.memory.lock().written.get(key).copied().unwrap_or_default();
-        let version = |object: &Value| object.meta_str("resourceVersion").parse::<u64>().unwrap_or(u64::MAX);
         if written == 0 || cached.as_deref().is_some_and(|object| version(object) >= written) {
             return Ok(cached);
         }
@@ -184,13 +188,59 @@ impl Controller {
         self.recorder.event(application, kind, reason, message);
     }
 
+    /// A digest of all that a look at an application could find changed; `None` if it cannot be told without one.
+    fn seen(&self, key: &str, version: u64) -> Option<u64> {
+        let objects = self.fleet.versions(key)?;
+        let mut hasher = DefaultHasher::new();
+        (version, objects).hash(&mut hasher);
+        let trackers = self.trackers.indexed("application", key);
+        for tracker in &trackers {
+            (tracker.name(), tracker.meta_str("resourceVersion")).hash(&mut hasher);
+        }
+        let made = self.memory.lock().made.get(key).map(BTreeSet::len).unwrap_or_default();
+        (made == trackers.len()).then(|| hasher.finish())
+    }
+
+    /// Notes that nothing is left to do for an application.
+    pub(super) fn note_steady(&self, application: &Value) {
+        let key = client::cache::key(application);
+        let written = self.memory.lock().written.get(&key).copied().unwrap_or_default();
+        let seen = self.seen(&key, version(application).max(written));
+        let mut memory = self.memory.lock();
+        match seen {
+            Some(seen) => drop(memory.steady.insert(key, seen)),
+            None => drop(memory.steady.remove(&key)),
+        }
+    }
+
+    /// Whether everything is as it was when nothing was left to do.
+    fn is_steady(&self, key: &str, application: &Value) -> bool {
+        let before = self.memory.lock().steady.get(key).copied();
+        application.annotation(names::RESTART_WORKFLOW).is_none()
+            && before.is_some_and(|before| self.seen(key, version(application)) == Some(before))
+    }
+
+    /// When to look again at an application that is steady.
+    fn next_look(&self, application: &Value) -> Duration {
+        match application.str_at(&["status", "status"]) {
+            // No watch says when it becomes healthy without a change of its objects.
+            Some("unhealthy") => self.backoff(&client::cache::key(application), 60),
+            _ => self.interval(application),
+        }
+    }
+
     /// When to look at an application again, although nothing is heard.
     pub(super) fn interval(&self, application: &Value) -> Duration {
-        let asked = application.annotation(names::RECONCILE_INTERVAL).and_then(workflow::duration);
-        let asked = asked.and_then(|asked| Duration::try_from(asked).ok()).filter(|asked| *asked >= SHORTEST);
+        let period = Self::period(application.annotation(names::RECONCILE_INTERVAL), self.options.resync);
         let mut memory = self.memory.lock();
         memory.rounds += 1;
-        keeper::jittered(asked.unwrap_or(self.options.resync), application.meta_str("uid"), memory.rounds)
+        keeper::jittered(period, application.meta_str("uid"), memory.rounds)
+    }
+
+    /// The interval that an application asks for, or `resync` if that is no duration of ten seconds or more.
+    pub fn period(asked: Option<&str>, resync: Duration) -> Duration {
+        let asked = asked.and_then(workflow::duration).and_then(|asked| Duration::try_from(asked).ok());
+        asked.filter(|asked| *asked >= SHORTEST).unwrap_or(resync)
     }
 
     /// How long to wait for something this time; each time longer.
@@ -217,6 +267,7 @@ impl Reconciler for Controller {
             memory.written.remove(key);
             memory.made.remove(key);
             memory.waits.remove(key);
+            memory.steady.remove(key);
             return Ok(None);
         };
         let application = application.as_ref();
@@ -238,8 +289,15 @@ impl Reconciler for Controller {
             self.patch(application, patch.into()).await?;
             return Ok(Some(Duration::ZERO));
         }
+        if self.is_steady(key, application) {
+            return Ok(Some(self.next_look(application)));
+        }
         self.reconcile(application).await
     }
+}
+
+fn version(object: &Value) -> u64 {
+    object.meta_str("resourceVersion").parse().unwrap_or(u64::MAX)
 }
 
 /// Whether a change is one that somebody else made: to what is declared, or to how the workflow goes on.
@@ -248,10 +306,13 @@ fn is_to_be_seen(change: &Change) -> bool {
     let metadata = |object: &Value, key: &str| object.at(&["metadata", key]).cloned();
     let flag =
         |object: &Value, key: &str| object.at(&["status", "workflow", key]).and_then(Value::as_bool) == Some(true);
+    let steps = |object: &Value| object.at(&["status", "workflow", "steps"]).cloned();
     ["generation", "deletionTimestamp", "labels", "annotations", "finalizers"]
         .iter()
         .any(|key| metadata(old, key) != metadata(new, key))
         || flag(old, "suspend") && !flag(new, "suspend")
+        // A step that suspends the run changes the steps as well.
+        || !flag(old, "suspend") && flag(new, "suspend") && steps(old) == steps(new)
         || !flag(old, "terminated") && flag(new, "terminated")
         || old.at(&["status", "workflow"]).is_some() && new.at(&["status", "workflow"]).is_none()
 }

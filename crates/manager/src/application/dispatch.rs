@@ -26,6 +26,8 @@ pub struct Dispatcher<'a> {
     pub client: &'a Client,
     /// The trackers, as far as they are known to be stored.
     pub trackers: Trackers,
+    /// Whether the current version was applied in full. Until then, what earlier versions have is kept as well.
+    pub is_complete: bool,
 }
 
 /// [`Dispatcher::dispatch`] for several who share a dispatcher: it is only held while something is recorded, so that a
@@ -154,6 +156,12 @@ impl Dispatcher<'_> {
         store(&api, tracker).await
     }
 
+    /// Whether a tracker that was told to go has the name of the current one.
+    pub fn is_hindered(&self) -> bool {
+        let current = self.trackers.current.as_ref();
+        current.is_some_and(|current| self.trackers.history.iter().any(|old| old.name() == current.name()))
+    }
+
     /// Stores the current tracker even if nothing is recorded in it yet.
     ///
     /// # Errors
@@ -174,11 +182,14 @@ impl Dispatcher<'_> {
         self.writer.fleet.claim(self.writer.owner, objects);
     }
 
-    /// What is to be kept: the entries of the current tracker and the root, which counts more.
+    /// What is to be kept: the entries of the current tracker and the root, which counts more; and those of earlier
+    /// versions for as long as they are what lives.
     pub fn kept(&self) -> BTreeMap<ResourceKey, &Entry> {
-        let trackers = [&self.trackers.current, &self.trackers.root].into_iter().flatten();
-        let trackers = trackers.filter(|tracker| !tracker.is_deleting() && !tracker.is_archived());
-        trackers.flat_map(|tracker| &tracker.entries).map(|entry| (entry.key(), entry)).collect()
+        let stays = |tracker: &&Tracker| !tracker.is_deleting() && !tracker.is_archived();
+        let history = self.trackers.history.iter().filter(|_| !self.is_complete);
+        let history = history.filter(stays).flat_map(|tracker| &tracker.entries).filter(|entry| !entry.deleted);
+        let now = [&self.trackers.current, &self.trackers.root].into_iter().flatten().filter(stays);
+        history.chain(now.flat_map(|tracker| &tracker.entries)).map(|entry| (entry.key(), entry)).collect()
     }
 
     /// Puts back what others changed or deleted, from the record alone, and completes deletions.

@@ -14,7 +14,7 @@ use super::health::{self, Health};
 use super::placement::{Placement, Policy, overridden, placements};
 use super::render::{Context, Definitions, render};
 use super::tracker::Entry;
-use super::workflow::{Step, StepOutcome};
+use super::workflow::{Phase, Run, Step, StepOutcome};
 use super::write::Writer;
 
 /// What became of a component in one place: how it is, and the live workload.
@@ -99,14 +99,21 @@ impl Service {
 
 impl Executor<'_> {
     /// Carries out one step.
-    pub async fn execute(&mut self, step: &Step, properties: &Value, dispatcher: &mut Dispatcher<'_>) -> StepOutcome {
+    pub async fn execute(&mut self, step: &Step, run: &Run, dispatcher: &mut Dispatcher<'_>) -> StepOutcome {
         let outcome = match step.kind.as_str() {
             "suspend" => {
-                let wait = properties.str_at(&["duration"]).and_then(super::workflow::duration);
+                let wait = step.properties.str_at(&["duration"]).and_then(super::workflow::duration);
                 return StepOutcome::Suspended(wait.and_then(|wait| Duration::try_from(wait).ok()));
             }
-            "apply-component" => self.apply_component(step, properties, dispatcher).await,
-            "deploy" => self.deploy(properties, dispatcher).await,
+            "apply-component" => self.apply_component(step, run, dispatcher).await,
+            "deploy" => {
+                let properties = run.filled(step, step.properties.clone());
+                let waits = properties.get("auto").and_then(Value::as_bool) == Some(false);
+                if waits && run.state(&step.name).phase == Phase::Pending {
+                    return StepOutcome::Suspended(None);
+                }
+                self.deploy(&properties, dispatcher).await
+            }
             other => Err(format!("workflow step type {other} is not supported")),
         };
         outcome.unwrap_or_else(StepOutcome::Failed)
@@ -115,13 +122,15 @@ impl Executor<'_> {
     async fn apply_component(
         &mut self,
         step: &Step,
-        properties: &Value,
+        run: &Run,
         dispatcher: &mut Dispatcher<'_>,
     ) -> Result<StepOutcome, String> {
+        let properties = &step.properties;
         let name = properties.str_at(&["component"]).unwrap_or(&step.name);
-        let all = components(self.application)?;
-        let component = all.iter().find(|component| component.name == name);
-        let component = component.ok_or_else(|| format!("component {name} not found"))?;
+        let component = components(self.application)?.into_iter().find(|component| component.name == name);
+        let mut component = component.ok_or_else(|| format!("component {name} not found"))?;
+        // What is taken from others are properties of the component.
+        component.properties = run.filled(step, component.properties);
         let placement = Placement { cluster: text(properties, "cluster"), namespace: text(properties, "namespace") };
         if !placement.cluster.is_empty() && !self.fleet.has(&placement.cluster) {
             return Err(format!("failed to get cluster {}: no such cluster", placement.cluster));
@@ -129,7 +138,7 @@ impl Executor<'_> {
         let placement = Placement { cluster: self.fleet.name_now(&placement.cluster).into(), ..placement };
         let writer = dispatcher.writer;
         let brought =
-            self.bring(component, &placement, !step.outputs.is_empty(), writer, &Mutex::new(dispatcher)).await;
+            self.bring(&component, &placement, !step.outputs.is_empty(), writer, &Mutex::new(dispatcher)).await;
         self.note(brought)
     }
 

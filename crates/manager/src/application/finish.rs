@@ -63,7 +63,7 @@ impl Controller {
             Err(why) => Err(why),
             Ok(trackers) => {
                 let writer = Writer { fleet: &self.fleet, owner: &key, policies: &policies, orphans };
-                let mut dispatcher = Dispatcher { writer, client: &self.client, trackers };
+                let mut dispatcher = Dispatcher { writer, client: &self.client, trackers, is_complete: true };
                 dispatcher.collect(Occasion::Deleting, &depends(application)).await
             }
         };

@@ -9,7 +9,7 @@ use object::{Value, map};
 use super::collect::{self, Fate, Occasion};
 use super::dispatch::{Dispatcher, side_by_side};
 use super::names;
-use super::tracker::{Entry, Tracker, TrackerKind, Trackers};
+use super::tracker::{Entry, ResourceKey, Tracker, TrackerKind, Trackers};
 
 /// What has to be waited for before all garbage is gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,6 +113,7 @@ impl Dispatcher<'_> {
             }
         }
         let due = collect::due(&left, depends);
+        let now: BTreeSet<ResourceKey> = due.iter().map(|entry| entry.key()).collect();
         let delete = due.into_iter().filter_map(|entry| {
             let object = live.get(&entry.key())?;
             let work = async move { (entry, self.writer.remove(entry, object).await) };
@@ -130,7 +131,8 @@ impl Dispatcher<'_> {
             }
         }
         left.retain(|entry| !gone.contains(&entry.key()));
-        left.sort_by_key(|entry| entry.key());
+        // What is going is told first.
+        left.sort_by_key(|entry| (!now.contains(&entry.key()), entry.key()));
         for entry in &left {
             rest.left.push(told(entry));
             rest.present += usize::from(self.writer.fleet.trouble(&entry.cluster).is_none());

@@ -13,6 +13,8 @@ pub mod definitions;
 mod digest;
 pub mod dispatch;
 pub mod execute;
+mod expression;
+mod field;
 mod finish;
 pub mod garbage;
 pub mod health;

@@ -1,9 +1,11 @@
 //! The policies of an Application that say what becomes of its objects.
 
+use std::borrow::Cow;
+
 use object::Value;
 
-use super::names;
 use super::three_way::{Rights, Strategy};
+use super::{field, names};
 
 /// Which objects a rule is about: those that match every list that is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -269,67 +271,30 @@ impl Policies {
     /// # Errors
     ///
     /// If a path is not in the live object.
-    pub fn once(&self, object: &Value, live: Option<&Value>, stage: Stage) -> Result<Option<Value>, String> {
+    pub fn once<'a>(
+        &self,
+        object: &'a Value,
+        live: Option<&Value>,
+        stage: Stage,
+    ) -> Result<Option<Cow<'a, Value>>, String> {
         let matching = |rule: &&ApplyOnceRule| {
             rule.affects.is_none_or(|affects| affects == stage) && rule.selector.matches(object)
         };
-        let Some(rule) = self.apply_once_rules.iter().find(matching) else { return Ok(Some(object.clone())) };
+        let Some(rule) = self.apply_once_rules.iter().find(matching) else { return Ok(Some(Cow::Borrowed(object))) };
         let Some(live) = live else {
-            return Ok((stage == Stage::Update).then(|| object.clone()));
+            return Ok((stage == Stage::Update).then_some(Cow::Borrowed(object)));
         };
         if rule.paths.iter().any(|path| path == "*") {
-            return Ok(Some(live.clone()));
+            return Ok(Some(Cow::Owned(live.clone())));
         }
         let mut merged = object.clone();
         for path in &rule.paths {
-            let steps = steps(path);
-            let value = at(live, &steps).ok_or_else(|| format!("apply-once: no field {path} in the live object"))?;
-            put(&mut merged, &steps, value.clone());
+            let steps = field::steps(path);
+            let value =
+                field::at(live, &steps).ok_or_else(|| format!("apply-once: no field {path} in the live object"))?;
+            field::put(&mut merged, &steps, value.clone());
         }
-        Ok(Some(merged))
-    }
-}
-
-/// A step of a path such as `spec.template.spec.containers[0].image`.
-enum Step<'a> {
-    Member(&'a str),
-    Item(usize),
-}
-
-fn steps(path: &str) -> Vec<Step<'_>> {
-    let parts = path.split(['.', '[']).filter(|part| !part.is_empty());
-    parts
-        .map(|part| match part.strip_suffix(']').map(str::parse) {
-            Some(Ok(index)) => Step::Item(index),
-            _ => Step::Member(part.trim_end_matches(']').trim_matches(['"', '\''])),
-        })
-        .collect()
-}
-
-fn at<'a>(value: &'a Value, steps: &[Step<'_>]) -> Option<&'a Value> {
-    steps.iter().try_fold(value, |value, step| match step {
-        Step::Member(name) => value.get(name),
-        Step::Item(index) => value.as_array()?.get(*index),
-    })
-}
-
-/// Puts a value where the path leads; items that are not there are not made.
-fn put(value: &mut Value, steps: &[Step<'_>], new: Value) {
-    match steps {
-        [] => *value = new,
-        [Step::Member(name), rest @ ..] => {
-            if !matches!(value, Value::Object(_)) {
-                *value = Value::Object(object::Map::new());
-            }
-            if let Some(members) = value.as_object_mut() {
-                put(members.get_or_insert(name, Value::default), rest, new);
-            }
-        }
-        [Step::Item(index), rest @ ..] => {
-            if let Some(item) = value.as_array_mut().and_then(|items| items.get_mut(*index)) {
-                put(item, rest, new);
-            }
-        }
+        Ok(Some(Cow::Owned(merged)))
     }
 }
 
@@ -389,6 +354,7 @@ mod tests {
 
     #[test]
     fn apply_once_keeps_what_lives() {
+        let declared = object(DEPLOYMENT);
         let rule = |affect: &str, paths: &str| {
             policies(&format!(
                 r#"[{{"type":"apply-once","properties":{{"enable":true,"rules":[{{"selector":{{"resourceTypes":["Deployment"]}},"strategy":{{"path":{paths}{affect}}}}}]}}}}]"#
@@ -397,7 +363,7 @@ mod tests {
         };
         let live = object(r#"{"kind":"Deployment","spec":{"replicas":5,"paused":true}}"#);
         let replicas = |policies: &Policies, stage| {
-            let kept = policies.once(&object(DEPLOYMENT), Some(&live), stage);
+            let kept = policies.once(&declared, Some(&live), stage);
             kept.ok().flatten().and_then(|kept| kept.at(&["spec", "replicas"]).and_then(Value::as_int))
         };
         let always = rule("", r#"["spec.replicas"]"#);
@@ -406,11 +372,11 @@ mod tests {
         assert_eq!((replicas(&keep, Stage::Update), replicas(&keep, Stage::Keep)), (Some(1), Some(5)));
         assert!(!always.apply_once);
         // What others deleted comes back only with a new version.
-        assert_eq!(always.once(&object(DEPLOYMENT), None, Stage::Keep), Ok(None));
-        assert_eq!(always.once(&object(DEPLOYMENT), None, Stage::Update), Ok(Some(object(DEPLOYMENT))));
-        assert!(rule("", r#"["spec.nothing"]"#).once(&object(DEPLOYMENT), Some(&live), Stage::Keep).is_err());
-        let all = rule("", r#"["*"]"#).once(&object(DEPLOYMENT), Some(&live), Stage::Keep);
-        assert_eq!(all, Ok(Some(live.clone())));
+        assert_eq!(always.once(&declared, None, Stage::Keep), Ok(None));
+        assert_eq!(always.once(&declared, None, Stage::Update), Ok(Some(Cow::Owned(object(DEPLOYMENT)))));
+        assert!(rule("", r#"["spec.nothing"]"#).once(&declared, Some(&live), Stage::Keep).is_err());
+        let all = rule("", r#"["*"]"#).once(&declared, Some(&live), Stage::Keep);
+        assert_eq!(all, Ok(Some(Cow::Owned(live.clone()))));
         let whole = policies(r#"[{"type":"apply-once","properties":{"enable":true}}]"#).unwrap_or_default();
         assert!(whole.apply_once);
     }

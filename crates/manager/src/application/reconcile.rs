@@ -83,7 +83,8 @@ impl Controller {
             }
         };
         let writer = Writer { fleet: &self.fleet, owner: &key, policies: &policies, orphans: false };
-        let mut dispatcher = Dispatcher { writer, client: &self.client, trackers };
+        let is_complete = application.str_at(&["status", "workflow", "status"]) == Some("succeeded");
+        let mut dispatcher = Dispatcher { writer, client: &self.client, trackers, is_complete };
         let again = match declared {
             Ok(declared) => self.carry_out(application, &declared, &mut dispatcher, &mut status).await?,
             Err(stopped) => {
@@ -97,7 +98,11 @@ impl Controller {
         };
         self.remember(&key, &dispatcher.trackers);
         self.place(&key, &dispatcher.trackers, &mut status);
+        let is_steady = is_steady(&status);
         self.write_status(application, status).await?;
+        if is_steady {
+            self.note_steady(application);
+        }
         Ok(again)
     }
 
@@ -235,15 +240,27 @@ impl Controller {
             } else {
                 run = Run::new(key, now);
             }
-            status.fields.remove("services");
-            status.fields.remove("appliedResources");
+            status.begin();
         }
-        let is_restarted = self.is_restarted(application).await?;
-        if is_restarted || self.is_placed_anew(carried, status) && run.is_over() {
+        let is_lost = !had_tracker && run.is_over();
+        let is_moved = run.is_over() && self.is_placed_anew(carried, status);
+        if self.is_restarted(application).await? || is_lost || is_moved {
+            // Without its tracker the version has nothing that is kept.
             run = Run::new(key, now);
+            status.begin();
         }
         let mut wait = None;
         let was_over = run.is_over();
+        if !was_over && dispatcher.is_hindered() {
+            status.phase(AppPhase::RunningWorkflow);
+            return match dispatcher.collect(Occasion::Running, &depends(carried)).await {
+                Ok(_) => Ok(Some(SOON)),
+                Err(why) => {
+                    status.failed("Workflow", &why);
+                    Ok(Some(self.backoff(&client::cache::key(application), 60)))
+                }
+            };
+        }
         if !was_over {
             if let Err(why) = dispatcher.ensure_current().await {
                 status.failed("Workflow", &why);
@@ -271,15 +288,14 @@ impl Controller {
         if run.is_over() && !was_over {
             self.close_revision(application, revision, &run, plan).await?;
         }
+        dispatcher.is_complete = run.phase == RunPhase::Succeeded;
         if run.phase == RunPhase::Succeeded && placement::selects(carried) {
             // Clusters that are selected no longer.
             if let Err(why) = dispatcher.retire(&placement::reach(carried, self.fleet.as_ref())).await {
                 status.failed("Workflow", &why);
             }
         }
-        if run.phase != RunPhase::Executing {
-            self.keep(application, dispatcher, status).await;
-        }
+        self.keep(application, dispatcher, status).await;
         let mut healthy = true;
         if run.phase == RunPhase::Succeeded {
             if let Some(services) = self.look(status, carried, definitions, dispatcher).await {
@@ -355,29 +371,30 @@ impl Controller {
         let mut tried: Vec<String> = Vec::new();
         let mut resumes: Option<Duration> = None;
         if run.suspended {
-            let since = |name: &str| run.state(name).begun;
-            let step = plan.steps.iter().find(|step| run.state(&step.name).phase == workflow::Phase::Suspending);
-            let until = step.and_then(|step| {
+            let until = plan.all().find_map(|step| {
+                let state = run.state(&step.name);
                 let wait = workflow::duration(step.properties.str_at(&["duration"])?)?;
-                since(&step.name)?.checked_add(wait).ok()
+                let since = state.begun.filter(|_| state.phase == workflow::Phase::Suspending)?;
+                since.checked_add(wait).ok()
             });
             match until {
-                Some(until) if until <= self.now() => run.resume(),
+                Some(until) if until <= self.now() => run.resume(plan),
                 until => {
                     run.settle(plan, self.now());
                     return until.and_then(|until| Duration::try_from(until.duration_since(self.now())).ok());
                 }
             }
-        } else {
+        } else if !run.terminated {
             // Somebody took the suspension back.
-            run.resume();
+            run.resume(plan);
         }
+        let seen = executor.context.to_value(&Component::default());
         loop {
             let now = self.now();
-            let ready = run.next(plan, now, &super::condition::holds);
+            let ready = run.next(plan, now, &|when, run| super::condition::holds(when, plan, run, &seen));
             let Some(step) = ready.into_iter().find(|step| !tried.contains(&step.name)) else { break };
             tried.push(step.name.clone());
-            let outcome = executor.execute(step, &run.properties(step), dispatcher).await;
+            let outcome = executor.execute(step, run, dispatcher).await;
             if let workflow::StepOutcome::Suspended(wait) = &outcome {
                 resumes = *wait;
             }
@@ -403,7 +420,7 @@ impl Controller {
         let troubles: Vec<String> = clusters.iter().filter_map(|cluster| self.fleet.trouble(cluster)).collect();
         self.fleet.place(key, clusters);
         match troubles.is_empty() {
-            true => status.drop_condition("ClustersReachable"),
+            true => status.drop_conditions(&["ClustersReachable"]),
             false => status.condition("ClustersReachable", false, "Unreachable", &troubles.join("; ")),
         }
     }
@@ -411,7 +428,7 @@ impl Controller {
     /// Keeps what there is; failures are told and end nothing.
     async fn keep(&self, application: &Value, dispatcher: &mut Dispatcher<'_>, status: &mut Status) {
         match dispatcher.keep().await {
-            Ok(()) => status.drop_condition("StateKeep"),
+            Ok(()) => status.drop_conditions(&["StateKeep"]),
             Err(why) => {
                 self.tell(application, EventType::Warning, "FailedStateKeep", &why);
                 status.condition("StateKeep", false, "ReconcileError", &why);
@@ -546,6 +563,17 @@ impl Controller {
     }
 }
 
+/// Whether nothing is left to do, and no time will change that: the workflow is over, everything is kept, and no garbage
+/// is waited for.
+fn is_steady(status: &Status) -> bool {
+    let conditions = status.fields.get("conditions").and_then(Value::as_array).unwrap_or_default();
+    let is_ready = |condition: &Value| {
+        condition.str_at(&["type"]) == Some("Ready") && condition.str_at(&["status"]) == Some("True")
+    };
+    let is_kept = conditions.iter().all(|condition| condition.str_at(&["type"]) != Some("StateKeep"));
+    is_kept && conditions.iter().any(is_ready)
+}
+
 /// What a revision is run as.
 fn run_key(revision: &Revision) -> &str {
     if revision.publish_version.is_empty() { &revision.name } else { &revision.publish_version }
@@ -576,8 +604,7 @@ fn merge_services(status: &mut Status, services: &[Service], namespace: &str) {
 
 /// What went wrong in a run, for people.
 fn failures(plan: &Plan, run: &Run) -> String {
-    let steps = plan.steps.iter().flat_map(|step| [step].into_iter().chain(&step.sub_steps));
-    let failed = steps.filter_map(|step| {
+    let failed = plan.all().filter_map(|step| {
         let state = run.steps.get(&step.name)?;
         (state.phase == workflow::Phase::Failed).then(|| format!("step {}: {}", step.name, state.message))
     });

@@ -29,7 +29,7 @@ pub struct Context {
 
 impl Context {
     /// As templates see it.
-    fn to_value(&self, component: &Component) -> Value {
+    pub(super) fn to_value(&self, component: &Component) -> Value {
         map! {
             "name" => component.name.as_str(),
             "componentType" => component.kind.as_str(),

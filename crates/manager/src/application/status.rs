@@ -88,10 +88,18 @@ impl Status {
         }
     }
 
-    /// Takes a condition away.
-    pub fn drop_condition(&mut self, kind: &str) {
+    /// A run begins: what was said of the one before counts no longer.
+    pub fn begin(&mut self) {
+        for field in ["services", "appliedResources"] {
+            self.fields.remove(field);
+        }
+        self.drop_conditions(&["Workflow", "Ready"]);
+    }
+
+    /// Takes conditions away.
+    pub fn drop_conditions(&mut self, kinds: &[&str]) {
         if let Some(conditions) = self.fields.get_mut("conditions").and_then(Value::as_array_mut) {
-            conditions.retain(|condition| condition.str_at(&["type"]) != Some(kind));
+            conditions.retain(|condition| condition.str_at(&["type"]).is_none_or(|kind| !kinds.contains(&kind)));
         }
     }
 

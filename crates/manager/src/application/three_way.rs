@@ -36,14 +36,15 @@ pub struct Strategy {
 /// What brings `live` to `desired`.
 ///
 /// Fields that others set and that never were applied stay; what was applied and is no longer declared goes, keys of
-/// ConfigMaps and Secrets too. An object that is as declared causes no request.
+/// ConfigMaps and Secrets too. An object that is as declared causes no request. `declared` is recorded as what was applied:
+/// mostly `desired` itself, but not where that has values of the live object in it.
 ///
 /// # Errors
 ///
 /// If the object does not fit its kind, or a field of `recreate_fields` is on neither side.
-pub fn change(live: Option<&Value>, desired: &Value, strategy: &Strategy) -> Result<Change, String> {
+pub fn change(live: Option<&Value>, desired: &Value, declared: &Value, strategy: &Strategy) -> Result<Change, String> {
     let mut modified = desired.clone();
-    let recorded = recorded(desired);
+    let recorded = recorded(declared);
     if let Some(recorded) = &recorded {
         modified.set_at(&["metadata", "annotations", names::LAST_APPLIED], json::to_string(recorded).into());
     }
@@ -252,12 +253,14 @@ mod tests {
     }
 
     fn live(desired: &str, extra: &str) -> Value {
-        let Ok(Change::Create(made)) = change(None, &parse(desired), &Strategy::default()) else { return Value::Null };
+        let Ok(Change::Create(made)) = change(None, &parse(desired), &parse(desired), &Strategy::default()) else {
+            return Value::Null;
+        };
         patch::merge::apply(made, parse(extra))
     }
 
     fn patch_of(live: &Value, desired: &str) -> String {
-        match change(Some(live), &parse(desired), &Strategy::default()) {
+        match change(Some(live), &parse(desired), &parse(desired), &Strategy::default()) {
             Ok(Change::Patch(Patch::Strategic(mut patch) | Patch::Merge(mut patch))) => {
                 patch.remove_at(&["metadata", "annotations", names::LAST_APPLIED]);
                 for path in [&["metadata", "annotations"][..], &["metadata"]] {
@@ -324,7 +327,9 @@ mod tests {
         let live = live(secret, "{}");
         assert!(!live.annotation(names::LAST_APPLIED).unwrap_or_default().contains("c2VjcmV0"));
         let skipping = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","annotations":{"app.oam.dev/last-applied-configuration":"skip"}}}"#;
-        let Ok(Change::Create(made)) = change(None, &parse(skipping), &Strategy::default()) else { panic!() };
+        let Ok(Change::Create(made)) = change(None, &parse(skipping), &parse(skipping), &Strategy::default()) else {
+            panic!()
+        };
         assert_eq!(made.annotation(names::LAST_APPLIED), Some("skip"));
     }
 
@@ -334,12 +339,14 @@ mod tests {
         let after = before.replace("\"size\":1", "\"size\":2");
         let live = live(before, r#"{"metadata":{"resourceVersion":"7"}}"#);
         let recreate = Strategy { recreate_fields: vec!["spec.size".into()], ..Strategy::default() };
-        assert_eq!(change(Some(&live), &parse(before), &recreate), Ok(Change::None));
-        assert!(matches!(change(Some(&live), &parse(&after), &recreate), Ok(Change::Recreate(_))));
+        assert_eq!(change(Some(&live), &parse(before), &parse(before), &recreate), Ok(Change::None));
+        assert!(matches!(change(Some(&live), &parse(&after), &parse(&after), &recreate), Ok(Change::Recreate(_))));
         let missing = Strategy { recreate_fields: vec!["spec.nothing".into()], ..Strategy::default() };
-        assert!(change(Some(&live), &parse(before), &missing).is_err());
+        assert!(change(Some(&live), &parse(before), &parse(before), &missing).is_err());
         let replace = Strategy { replace: true, ..Strategy::default() };
-        let Ok(Change::Replace(replaced)) = change(Some(&live), &parse(&after), &replace) else { panic!() };
+        let Ok(Change::Replace(replaced)) = change(Some(&live), &parse(&after), &parse(&after), &replace) else {
+            panic!()
+        };
         assert_eq!(replaced.meta_str("resourceVersion"), "7");
     }
 

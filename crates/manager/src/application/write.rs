@@ -1,5 +1,7 @@
 //! Writing and deleting one object of an application.
 
+use std::borrow::Cow;
+
 use client::{DeleteParams, Error, Patch, PatchParams, WriteParams};
 use keeper::{Cluster, Deleted, Identity, Scope};
 use object::{Value, map};
@@ -71,13 +73,11 @@ impl Writer<'_> {
         let id = &entry.identity;
         let content = digest::of(desired).max(1);
         let Site { cluster, keeper, .. } = self.fleet.site(&entry.cluster)?;
-        if !dry_run && stage == Stage::Keep {
-            if keeper.is_settled(self.owner, id, content) {
-                return Ok(Applied::Done { written: false });
-            }
-            if keeper.left_alone(id).is_some() {
-                return Err(format!("{id}: another actor changes this object back again and again"));
-            }
+        if keeper.is_settled(self.owner, id, content) {
+            return Ok(Applied::Done { written: false });
+        }
+        if !dry_run && stage == Stage::Keep && keeper.left_alone(id).is_some() {
+            return Err(format!("{id}: another actor changes this object back again and again"));
         }
         let mut applied = Applied::Done { written: false };
         let work = async {
@@ -111,8 +111,9 @@ impl Writer<'_> {
             return Err(format!("{} is being deleted", described(id)));
         }
         let rights = self.policies.rights(desired);
-        let mut wanted = match three_way::access(live.as_ref(), self.owner, rights, &described(id))? {
-            Access::Look => return Ok((Applied::Done { written: false }, live)),
+        let (wanted, declared) = match three_way::access(live.as_ref(), self.owner, rights, &described(id))? {
+            // No watch tells of what does not carry the labels: it is asked for each time.
+            Access::Look => return Ok((Applied::Done { written: false }, None)),
             Access::Join(sharers) => {
                 let live = live.unwrap_or_default();
                 if live.annotation(names::SHARED_BY) == Some(&sharers) {
@@ -124,22 +125,28 @@ impl Writer<'_> {
                 return Ok((Applied::Done { written: true }, Some(written)));
             }
             Access::Write(sharers) => {
+                // What was applied already, and is applied again because its step waits, is kept.
+                let is_applied = live.as_ref().is_some_and(|live| {
+                    let hash = live.label(names::RENDER_HASH);
+                    hash.is_some() && hash == desired.label(names::RENDER_HASH)
+                });
+                let stage = if is_applied { Stage::Keep } else { stage };
                 let Some(mut wanted) = self.policies.once(desired, live.as_ref(), stage)? else {
                     return Ok((Applied::Stale, None));
                 };
-                if live.as_ref() == Some(&wanted) {
+                if live.as_ref() == Some(&*wanted) {
                     return Ok((Applied::Done { written: false }, live));
                 }
+                let mut declared = Cow::Borrowed(desired);
                 if let Some(sharers) = sharers {
-                    wanted.set_at(&["metadata", "annotations", names::SHARED_BY], sharers.into());
+                    for object in [&mut wanted, &mut declared] {
+                        object.to_mut().set_at(&["metadata", "annotations", names::SHARED_BY], sharers.as_str().into());
+                    }
                 }
-                wanted
+                (wanted, declared)
             }
         };
-        if id.namespace.is_empty() {
-            wanted.remove_at(&["metadata", "namespace"]);
-        }
-        let change = three_way::change(live.as_ref(), &wanted, &self.policies.strategy(desired))
+        let change = three_way::change(live.as_ref(), &wanted, &declared, &self.policies.strategy(desired))
             .map_err(|error| format!("{}: {error}", described(id)))?;
         let params = WriteParams { field_manager: MANAGER.into(), dry_run, ..WriteParams::default() };
         let written = match change {

@@ -1,6 +1,7 @@
 //! All clusters, kept up to date.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use client::cache::Selection;
@@ -202,6 +203,26 @@ impl Fleet {
     /// Notes which clusters concern an application: there is work for it when they come back.
     pub fn place(&self, owner: &str, clusters: BTreeSet<CompactString>) {
         self.state.lock().placed.insert(owner.to_owned(), clusters);
+    }
+
+    /// A digest of the versions of all that an application has, and of what clusters there are: while it stays the same,
+    /// nobody changed anything. `None` unless watches of clusters that answer cover everything and all of it is settled.
+    pub fn versions(&self, owner: &str) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        let clusters: Vec<CompactString> = {
+            let state = self.state.lock();
+            for (name, member) in &state.members {
+                (name, object::json::to_string(&Value::Object(member.declared.labels.clone()))).hash(&mut hasher);
+            }
+            state.placed.get(owner).into_iter().flatten().filter(|name| !is_local(name)).cloned().collect()
+        };
+        self.local.keeper.versions(owner)?.hash(&mut hasher);
+        for cluster in clusters {
+            let site = self.site(&cluster).ok()?;
+            let is_away = site.remote.as_ref().is_some_and(|remote| remote.trouble().is_some());
+            (cluster, site.keeper.versions(owner).filter(|_| !is_away)?).hash(&mut hasher);
+        }
+        Some(hasher.finish())
     }
 
     /// Forgets an application that is gone.

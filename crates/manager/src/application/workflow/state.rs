@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use object::{Map, Value, map};
 
+use super::super::field;
 use super::steps::{Mode, Plan, Step};
 
 /// What a step has come to.
@@ -93,6 +94,20 @@ pub struct StepState {
     pub failures: u32,
 }
 
+impl Phase {
+    /// As statuses have it.
+    pub fn name(self) -> &'static str {
+        name_of(&PHASES, self)
+    }
+}
+
+impl Reason {
+    /// As statuses have it; empty for none.
+    pub fn name(self) -> &'static str {
+        name_of(&REASONS, self)
+    }
+}
+
 impl StepState {
     /// Whether nothing more will happen to it.
     pub fn is_over(&self) -> bool {
@@ -120,8 +135,8 @@ impl StepState {
     }
 
     fn to_value(&self, step: &Step) -> Map {
-        let mut out = map! { "name" => step.name.as_str(), "type" => step.kind.as_str(), "phase" => name_of(&PHASES, self.phase) };
-        for (key, text) in [("reason", name_of(&REASONS, self.reason)), ("message", &self.message)] {
+        let mut out = map! { "name" => step.name.as_str(), "type" => step.kind.as_str(), "phase" => self.phase.name() };
+        for (key, text) in [("reason", self.reason.name()), ("message", &self.message)] {
             if !text.is_empty() {
                 out.insert(key, text);
             }
@@ -418,8 +433,9 @@ impl Run {
             StepOutcome::Succeeded(output) => {
                 state.phase = Phase::Succeeded;
                 for (name, path) in &step.outputs {
-                    let path: Vec<&str> = path.split('.').skip_while(|step| *step == "output").collect();
-                    if let Some(value) = output.at(&path) {
+                    let path = path.strip_prefix("context.").unwrap_or(path);
+                    let path = path.strip_prefix("output.").unwrap_or(path);
+                    if let Some(value) = field::at(&output, &field::steps(path)) {
                         self.outputs.insert(name.as_str(), value.clone());
                     }
                 }
@@ -440,27 +456,35 @@ impl Run {
         }
     }
 
-    /// The properties of a step, with what it takes from others put in.
-    pub fn properties(&self, step: &Step) -> Value {
-        let mut properties = step.properties.clone();
+    /// `properties`, with what a step takes from others put in.
+    pub fn filled(&self, step: &Step, mut properties: Value) -> Value {
         for (from, key) in step.inputs.iter().filter(|(_, key)| !key.is_empty()) {
+            let key = key.strip_prefix("properties.").unwrap_or(key);
             if let Some(value) = self.outputs.get(from) {
-                properties.set_at(&key.split('.').collect::<Vec<_>>(), value.clone());
+                field::put(&mut properties, &field::steps(key), value.clone());
             }
         }
         properties
     }
 
-    /// Somebody resumed a suspended run: its suspended steps are through.
-    pub fn resume(&mut self) {
+    /// Somebody resumed a suspended run: the steps that only wait for that are through, others are carried out.
+    pub fn resume(&mut self, plan: &Plan) {
         self.suspended = false;
-        for state in self.steps.values_mut().filter(|state| state.phase == Phase::Suspending) {
-            (state.phase, state.reason) = (Phase::Succeeded, Reason::None);
+        for step in plan.all() {
+            if let Some(state) = self.steps.get_mut(&step.name).filter(|state| state.phase == Phase::Suspending) {
+                state.phase = if step.kind == "suspend" { Phase::Succeeded } else { Phase::Running };
+                state.reason = Reason::None;
+            }
         }
     }
 
     /// Settles what the run has come to.
     pub fn settle(&mut self, plan: &Plan, now: Timestamp) {
+        if self.terminated {
+            for state in self.steps.values_mut().filter(|state| !state.is_over()) {
+                (state.phase, state.reason, state.tried) = (Phase::Failed, Reason::Terminate, Some(now));
+            }
+        }
         let is_over = plan.steps.iter().all(|step| self.state(&step.name).is_over());
         let has_failed = self.steps.values().any(|state| state.phase == Phase::Failed && state.is_over());
         self.phase = match (self.terminated, self.suspended) {
@@ -571,7 +595,7 @@ mod tests {
         assert_eq!((run.phase, run.state("a").phase), (RunPhase::Suspending, Phase::Suspending));
         let now = Timestamp::UNIX_EPOCH;
         assert_eq!(run.next(&plan, now, &|_, _| Ok(true)).len(), 0);
-        run.resume();
+        run.resume(&plan);
         assert_eq!(run.next(&plan, now, &|_, _| Ok(true)).len(), 1);
     }
 
@@ -584,7 +608,7 @@ mod tests {
         let output = json::parse(br#"{"status":{"ip":"1.2.3.4"}}"#).unwrap_or_default();
         let (rounds, run) = run(&plan, &|_| StepOutcome::Succeeded(output.clone()));
         assert_eq!(rounds, ["a", "b"]);
-        assert_eq!(json::to_string(&run.properties(&plan.steps[0])), r#"{"p":{"q":"1.2.3.4"}}"#);
+        assert_eq!(json::to_string(&run.filled(&plan.steps[0], Value::Null)), r#"{"p":{"q":"1.2.3.4"}}"#);
     }
 
     #[test]

@@ -90,6 +90,13 @@ pub struct Plan {
     pub sub_mode: Mode,
 }
 
+impl Plan {
+    /// All steps, those of groups after their group.
+    pub fn all(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().flat_map(|step| [step].into_iter().chain(&step.sub_steps))
+    }
+}
+
 /// The steps of an application. `workflow` is the Workflow that `spec.workflow.ref` names.
 ///
 /// Without steps, an application with topologies deploys to each, one with overrides deploys once, and any other applies

@@ -1,144 +1,13 @@
-//! Applications against the real server, in process.
+//! The life of an application, from its first version to its end.
 
-#![allow(clippy::unwrap_used)]
-
-use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::Server;
 use client::resources::{CONFIG_MAPS, DEPLOYMENTS};
-use client::{Client, DeleteParams, ListParams, Patch, PatchParams, Resource};
-use controllers::InProcess;
-use manager::application::{Controller, Options, kinds, names};
-use object::{Value, json};
-use tokio::task::JoinHandle;
+use client::{Patch, PatchParams};
+use manager::application::{kinds, names};
+use object::json;
 
-struct Fixture {
-    client: Client,
-    running: JoinHandle<()>,
-}
-
-impl Drop for Fixture {
-    fn drop(&mut self) {
-        self.running.abort();
-    }
-}
-
-impl Fixture {
-    async fn new() -> Self {
-        let store = Arc::new(store::Embedded::in_memory(store::Options::default()));
-        let server = Server::new(store, apiserver::Options::default()).await.unwrap();
-        let client = Client::new(Arc::new(InProcess::controller_manager(server)));
-        kinds::install(&client).await.unwrap();
-        let running = Self::start(&client);
-        Fixture { client, running }
-    }
-
-    fn start(client: &Client) -> JoinHandle<()> {
-        let controller = Controller::new(client, Options::default());
-        tokio::spawn(controller.run())
-    }
-
-    fn parse(text: &str) -> Value {
-        object::yaml::parse(text.as_bytes()).unwrap()
-    }
-
-    /// Declares an application by its `spec` and annotations, as a user does.
-    async fn apply(&self, name: &str, annotations: &str, spec: &str) {
-        let text = format!(
-            "apiVersion: core.oam.dev/v1beta1\nkind: Application\nmetadata: {{name: {name}, namespace: default, annotations: {annotations}}}\nspec: {spec}\n"
-        );
-        let patch = Patch::Apply { object: Self::parse(&text), manager: "user".into(), force: true };
-        let api = self.client.api(&kinds::APPLICATIONS);
-        api.patch("default", name, &patch, &PatchParams::default()).await.unwrap();
-    }
-
-    async fn get(&self, resource: &Resource, name: &str) -> Option<Value> {
-        let namespace = if resource.namespaced { "default" } else { "" };
-        self.client.api(resource).find(namespace, name).await.unwrap()
-    }
-
-    async fn until<T>(&self, what: &str, mut check: impl AsyncFnMut(&Fixture) -> Option<T>) -> T {
-        for _ in 0..2000 {
-            if let Some(value) = check(self).await {
-                return value;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        let all = self.client.api(&kinds::APPLICATIONS).list("", &ListParams::default()).await.unwrap();
-        panic!("never: {what}; {}", json::to_string(&Value::Array(all.items)));
-    }
-
-    /// Waits until the application's generation is seen and its phase is this.
-    async fn phase(&self, name: &str, phase: &str) -> Value {
-        self.until(&format!("{name} is {phase}"), async |f: &Fixture| {
-            let app = f.get(&kinds::APPLICATIONS, name).await?;
-            let seen = app.at(&["status", "observedGeneration"]) == app.at(&["metadata", "generation"]);
-            (seen && app.str_at(&["status", "status"]) == Some(phase)).then_some(app)
-        })
-        .await
-    }
-
-    async fn ready(&self, name: &str) -> Value {
-        self.until(&format!("{name} is ready"), async |f: &Fixture| {
-            let app = f.get(&kinds::APPLICATIONS, name).await?;
-            let seen = app.at(&["status", "observedGeneration"]) == app.at(&["metadata", "generation"]);
-            (seen && condition(&app, "Ready").0 == "True").then_some(app)
-        })
-        .await
-    }
-
-    async fn gone(&self, resource: &Resource, name: &str) {
-        self.until(&format!("{name} is gone"), async |f: &Fixture| f.get(resource, name).await.is_none().then_some(()))
-            .await;
-    }
-
-    async fn data(&self, name: &str) -> String {
-        let map = self.get(&CONFIG_MAPS, name).await;
-        map.map_or_else(String::new, |map| map.get("data").map_or_else(|| "{}".into(), json::to_string))
-    }
-
-    async fn data_is(&self, name: &str, data: &str) {
-        self.until(&format!("{name} is {data}"), async |f: &Fixture| (f.data(name).await == data).then_some(())).await;
-    }
-
-    async fn edit(&self, resource: &Resource, name: &str, patch: &str) {
-        let patch = Patch::Merge(Self::parse(patch));
-        let params = PatchParams { field_manager: "editor".into(), ..PatchParams::default() };
-        self.client.api(resource).patch("default", name, &patch, &params).await.unwrap();
-    }
-
-    async fn delete(&self, resource: &Resource, name: &str) {
-        self.client.api(resource).delete("default", name, &DeleteParams::default()).await.unwrap();
-    }
-
-    async fn trackers(&self) -> Vec<String> {
-        let all = self.client.api(&kinds::TRACKERS).list("", &ListParams::default()).await.unwrap();
-        all.items.iter().map(|tracker| tracker.name().to_owned()).collect()
-    }
-}
-
-fn condition(app: &Value, kind: &str) -> (String, String) {
-    let all = app.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default();
-    let found = all.iter().find(|condition| condition.str_at(&["type"]) == Some(kind));
-    let text = |key| found.and_then(|found| found.str_at(&[key])).unwrap_or_default().to_owned();
-    (text("status"), text("message"))
-}
-
-/// A component of one ConfigMap.
-fn component(name: &str, map: &str, data: &str) -> String {
-    format!(
-        "{{name: {name}, type: k8s-objects, properties: {{objects: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {map}}}, data: {data}}}]}}}}"
-    )
-}
-
-fn spec(components: &[String]) -> String {
-    format!("{{components: [{}]}}", components.join(", "))
-}
-
-fn with(components: &[String], rest: &str) -> String {
-    format!("{{components: [{}], {rest}}}", components.join(", "))
-}
+use crate::fixture::{Fixture, component, condition, spec, with};
 
 #[tokio::test]
 async fn an_application_lives() {
@@ -194,7 +63,10 @@ async fn healing_needs_only_the_tracker() {
 #[tokio::test]
 async fn edits_there_and_back_lose_nothing() {
     let f = Fixture::new().await;
-    let (a, b) = (spec(&[component("one", "a", "{k: '1'}")]), spec(&[component("one", "b", "{k: '1'}")]));
+    let a = spec(&[component("one", "a", "{k: '1'}")]);
+    // The second version is not through before the first is declared again.
+    let steps = "workflow: {steps: [{name: one, type: apply-component, properties: {component: one}}, {name: s, type: suspend}]}";
+    let b = with(&[component("one", "b", "{k: '1'}")], steps);
     f.apply("app", "{}", &a).await;
     f.ready("app").await;
     let uid = f.get(&CONFIG_MAPS, "a").await.unwrap().meta_str("uid").to_owned();
