@@ -145,7 +145,8 @@ impl Server {
             Some(mut entry) => {
                 let acting = Mutex::default();
                 let answering = self.answer(&parts, body, &query, &info, user, Some(&acting));
-                let mut response = entry.during(answering).await;
+                // Boxed: requests that are not audited need not carry the room.
+                let mut response = Box::pin(entry.during(answering)).await;
                 if let Some(user) = acting.into_inner() {
                     entry.acts_as(&user);
                 }

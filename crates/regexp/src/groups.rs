@@ -1,6 +1,6 @@
 //! Patterns whose groups are asked for.
 
-use crate::{Error, MAX_PROGRAM, parse};
+use crate::{Error, MAX_PROGRAM, parse, too_large};
 use regex_automata::meta;
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ impl Groups {
         let program = meta::Builder::new()
             .configure(meta::Config::new().nfa_size_limit(Some(MAX_PROGRAM)))
             .build_from_hir(&hir)
-            .map_err(|_| Error::new("expression too large", pattern))?;
+            .map_err(|_| too_large(pattern))?;
         Ok(Groups { program, names })
     }
 

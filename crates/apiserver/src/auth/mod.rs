@@ -111,7 +111,8 @@ impl Tokens {
             }
         }
         if let Some(oidc) = &self.oidc {
-            match oidc.authenticate(token).await {
+            // Boxed: what talks to the issuer is large, and would be carried through every request.
+            match Box::pin(oidc.authenticate(token)).await {
                 Some(Ok(user)) => return Ok(Found { user, audiences: self.shared(wanted) }),
                 Some(Err(why)) => refusals.push(why),
                 None => {}
@@ -141,11 +142,11 @@ pub struct Authenticator {
 impl Authenticator {
     /// The user, or nothing when credentials are wrong (or missing, and anonymous requests are off).
     ///
-    /// `certificate` is the client's certificate in DER form; the TLS layer has verified it against the client CA.
-    /// A certificate goes before a token, as upstream's union does.
-    pub async fn authenticate(&self, certificate: Option<&[u8]>, headers: &http::HeaderMap) -> Option<UserInfo> {
-        if let Some(user) = certificate.and_then(user_of_certificate) {
-            return Some(user.authenticated());
+    /// `certified` is the user of the connection's certificate, if it has one that names a user. A certificate goes
+    /// before a token, as upstream's union does.
+    pub async fn authenticate(&self, certified: Option<&UserInfo>, headers: &http::HeaderMap) -> Option<UserInfo> {
+        if let Some(user) = certified {
+            return Some(user.clone());
         }
         match headers.get(http::header::AUTHORIZATION).map(bearer) {
             Some(Some(token)) => match self.tokens.authenticate(token, &[]).await {
@@ -168,8 +169,9 @@ fn bearer(value: &http::HeaderValue) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// The common name is the user, the organisations are the groups; a certificate without a common name is nobody.
-fn user_of_certificate(der: &[u8]) -> Option<UserInfo> {
+/// The user that a client's certificate, in DER form, names: the common name is the user, the organisations are the
+/// groups; a certificate without a common name is nobody. That it is good is for the TLS layer to have seen.
+pub fn user_of_certificate(der: &[u8]) -> Option<UserInfo> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let subject = certificate.subject();
     let name = subject.iter_common_name().next()?.as_str().ok()?.to_owned();
@@ -177,7 +179,7 @@ fn user_of_certificate(der: &[u8]) -> Option<UserInfo> {
         return None;
     }
     let groups = subject.iter_organization().filter_map(|o| o.as_str().ok()).map(str::to_owned).collect();
-    Some(UserInfo { name, groups, ..UserInfo::default() })
+    Some(UserInfo { name, groups, ..UserInfo::default() }.authenticated())
 }
 
 #[cfg(test)]

@@ -210,43 +210,45 @@ fn check_builtin(resource: &Resource, info: &RequestInfo, named: bool) -> Outcom
     if allowed { Ok(()) } else { Err(Failure::no_such_method()) }
 }
 
+/// Has the request answered by what its path and verb ask for. The answers are boxed, each by itself: the largest would
+/// otherwise be carried, and copied, through all that goes on around every request.
 async fn dispatch(request: &mut Request<'_>) -> Outcome<Response> {
     if reviews::is_review(&request.resource) && request.info.verb == Verb::Create {
-        return reviews::create(request).await;
+        return Box::pin(reviews::create(request)).await;
     }
     if token_request::is_token_request(request) {
-        return token_request::create(request).await;
+        return Box::pin(token_request::create(request)).await;
     }
     if binding::is_binding(request) {
-        return binding::create(request).await;
+        return Box::pin(binding::create(request)).await;
     }
     if connect::connects(&request.resource, &request.info.subresource) && request.info.names_object {
-        connect::admit(request).await?;
+        Box::pin(connect::admit(request)).await?;
     }
     match request.info.subresource.as_str() {
-        "eviction" if !request.resource.is_custom() => return eviction::create(request).await,
-        "proxy" if !request.resource.is_custom() => return proxy::handle(request).await,
+        "eviction" if !request.resource.is_custom() => return Box::pin(eviction::create(request)).await,
+        "proxy" if !request.resource.is_custom() => return Box::pin(proxy::handle(request)).await,
         _ => {}
     }
     if streams::is_stream(request) {
-        return streams::handle(request).await;
+        return Box::pin(streams::handle(request)).await;
     }
     let part = part(request)?;
     check_names(request)?;
     let verb = request.info.verb;
     if part == Part::Scale {
-        return scale::handle(request).await;
+        return Box::pin(scale::handle(request)).await;
     }
     match verb {
         Verb::Get => get::get(request, part).await,
-        Verb::List => list::list(request).await,
+        Verb::List => Box::pin(list::list(request)).await,
         Verb::Watch if request.info.names_object && !request.info.watch_path => get::get(request, part).await,
-        Verb::Watch => watch::watch(request).await,
-        Verb::Create if part == Part::Main => create::create(request).await,
-        Verb::Update => update::update(request, part).await,
-        Verb::Patch => patch::patch(request, part).await,
-        Verb::Delete if part == Part::Main => delete::delete(request).await,
-        Verb::DeleteCollection => delete::delete_collection(request).await,
+        Verb::Watch => Box::pin(watch::watch(request)).await,
+        Verb::Create if part == Part::Main => Box::pin(create::create(request)).await,
+        Verb::Update => Box::pin(update::update(request, part)).await,
+        Verb::Patch => Box::pin(patch::patch(request, part)).await,
+        Verb::Delete if part == Part::Main => Box::pin(delete::delete(request)).await,
+        Verb::DeleteCollection => Box::pin(delete::delete_collection(request)).await,
         _ => Err(Status::method_not_supported(request.resource.qualified(), verb.name()).into()),
     }
 }

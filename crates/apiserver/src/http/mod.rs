@@ -7,8 +7,9 @@ mod tls;
 pub use tls::{TlsError, TlsFiles, server_config};
 
 use crate::audit::Peer;
-use crate::auth::{Authenticator, UserInfo};
+use crate::auth::{Authenticator, UserInfo, user_of_certificate};
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body, Incoming};
@@ -18,6 +19,7 @@ use hyper_util::server::{conn::auto, graceful::GracefulShutdown};
 use object::Status;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -119,12 +121,12 @@ impl Listener {
             let watcher = graceful.watcher();
             tokio::spawn(async move {
                 let _ = stream.set_nodelay(true);
-                let Some((io, certificate)) = accept(stream, acceptor).await else { return };
+                let Some((io, certified)) = accept(stream, acceptor).await else { return };
                 let service = service_fn(move |mut request: Request<Incoming>| {
                     if handler.wants_peers() {
                         request.extensions_mut().insert(Peer(peer));
                     }
-                    answer(handler.clone(), authenticator.clone(), certificate.clone(), request)
+                    answer(handler.clone(), authenticator.clone(), certified.clone(), request)
                 });
                 let connection = match io {
                     Stream::Plain(io) => {
@@ -158,8 +160,8 @@ enum Stream {
     Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
 }
 
-/// Does the TLS handshake; gives the client's certificate with the stream.
-async fn accept(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<(Stream, Option<Bytes>)> {
+/// Does the TLS handshake; gives the user of the client's certificate with the stream.
+async fn accept(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<(Stream, Option<Arc<UserInfo>>)> {
     let Some(acceptor) = acceptor else { return Some((Stream::Plain(stream), None)) };
     let handshake = async {
         let stream = refuse_plain(stream).await?;
@@ -168,8 +170,8 @@ async fn accept(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<(Str
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
         Ok(Ok(stream)) => {
             let chain = stream.get_ref().1.peer_certificates();
-            let certificate = chain.and_then(|c| c.first()).map(|c| Bytes::copy_from_slice(c));
-            Some((Stream::Tls(Box::new(stream)), certificate))
+            let certified = chain.and_then(|c| c.first()).and_then(|c| user_of_certificate(c)).map(Arc::new);
+            Some((Stream::Tls(Box::new(stream)), certified))
         }
         Ok(Err(error)) => {
             tracing::debug!(%error, "TLS handshake failed");
@@ -195,7 +197,8 @@ async fn refuse_plain(mut stream: TcpStream) -> std::io::Result<TcpStream> {
 
 /// Reads what is still on its way for a moment: a socket closed with bytes unread takes the last answer with it.
 async fn linger(stream: &mut TcpStream) {
-    let mut rest = [0; 4096];
+    // On the heap, for else every connection had room for it.
+    let mut rest = vec![0; 4096];
     let read = async { while let Ok(1..) = stream.read(&mut rest).await {} };
     let _ = tokio::time::timeout(LINGER, read).await;
 }
@@ -205,11 +208,11 @@ type Answer<B> = Response<Either<B, Full<Bytes>>>;
 async fn answer<H: Handler>(
     handler: Arc<H>,
     authenticator: Arc<Authenticator>,
-    certificate: Option<Bytes>,
+    certified: Option<Arc<UserInfo>>,
     request: Request<Incoming>,
 ) -> Result<Answer<H::Body>, std::convert::Infallible> {
     let (parts, body) = request.into_parts();
-    let Some(user) = authenticator.authenticate(certificate.as_deref(), &parts.headers).await else {
+    let Some(user) = authenticator.authenticate(certified.as_deref(), &parts.headers).await else {
         handler.refused(&parts);
         return Ok(refuse(Status::unauthorized()));
     };
@@ -226,16 +229,21 @@ async fn answer<H: Handler>(
     };
     let compressible = compress::wanted(&parts.method, &parts.headers);
     let request = Request::from_parts(parts, body);
-    // A panic in a handler must cost its own request only, and be told apart from a broken connection.
-    let task = tokio::spawn(async move { handler.handle(request, user).await });
-    match task.await {
-        Ok(response) if compressible => Ok(compress::response(response).await),
-        Ok(response) => Ok(response.map(Either::Left)),
-        Err(error) => {
-            tracing::error!(%error, "a request handler failed");
-            Ok(refuse(Status::internal("the server could not finish this request")))
-        }
+    match handle(handler, request, user).await {
+        Some(response) if compressible => Ok(compress::response(response).await),
+        Some(response) => Ok(response.map(Either::Left)),
+        None => Ok(refuse(Status::internal("the server could not finish this request"))),
     }
+}
+
+/// Has a request handled. A panic costs its own request only: nothing is given then.
+async fn handle<H: Handler>(handler: Arc<H>, request: Request<Bytes>, user: UserInfo) -> Option<Response<H::Body>> {
+    if request.method().is_safe() {
+        return AssertUnwindSafe(handler.handle(request, user)).catch_unwind().await.ok();
+    }
+    // What was begun is finished, though the client goes away: a write is more than its commit.
+    let task = tokio::spawn(async move { handler.handle(request, user).await });
+    task.await.inspect_err(|error| tracing::error!(%error, "a request handler failed")).ok()
 }
 
 /// The whole body, within its limits of size and time.
