@@ -3,6 +3,7 @@
 //! Reading keeps integers apart from floats, lets the last of repeated keys win, replaces broken UTF-8 by U+FFFD and
 //! words its errors as Go's `encoding/json` does. [`parse_strict`] also tells which keys were repeated.
 
+use crate::scan;
 use crate::{Map, Value, go};
 use compact_str::CompactString;
 use std::fmt;
@@ -221,7 +222,7 @@ impl<'t> Reader<'t> {
         let start = self.at;
         // Most strings have no escapes: find the end first and take the bytes as they are.
         let rest = &self.text[start..];
-        let stop = rest.iter().position(|b| matches!(b, b'"' | b'\\') || *b < 0x20);
+        let stop = scan::position(rest, |b| matches!(b, b'"' | b'\\') | (b < 0x20));
         match stop {
             Some(n) if rest[n] == b'"' => {
                 self.at = start + n + 1;
@@ -444,8 +445,12 @@ pub fn write(out: &mut String, value: &Value) {
 /// Appends a string as a JSON literal.
 pub fn write_string(out: &mut String, s: &str) {
     out.push('"');
-    let mut clean = 0;
-    for (i, b) in s.bytes().enumerate() {
+    let (mut clean, mut from) = (0, 0);
+    // What needs no escape, which is most, is passed over many bytes at a time.
+    while let Some(step) = scan::position(&s.as_bytes()[from..], may_need_escape) {
+        let i = from + step;
+        from = i + 1;
+        let b = s.as_bytes()[i];
         let escape: &str = match b {
             b'"' => "\\\"",
             b'\\' => "\\\\",
@@ -473,6 +478,11 @@ pub fn write_string(out: &mut String, s: &str) {
     }
     out.push_str(&s[clean..]);
     out.push('"');
+}
+
+/// Whether a byte is one that Go escapes, or the first of one.
+fn may_need_escape(b: u8) -> bool {
+    (b < 0x20) | (b == b'"') | (b == b'\\') | (b == b'<') | (b == b'>') | (b == b'&') | (b == 0xe2)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ pub mod go;
 pub mod json;
 pub mod metadata;
 pub mod names;
+mod scan;
 pub mod selector;
 pub mod status;
 mod value;

@@ -90,9 +90,14 @@ pub(crate) struct Naming<'s> {
 }
 
 impl<'s> Naming<'s> {
+    /// Whether the objects of a resource are definitions, which get names.
+    pub fn concerns(resource: &Resource) -> bool {
+        is_definitions(resource)
+    }
+
     /// Nothing for objects that are no definitions.
     pub async fn start(server: &'s Arc<Server>, resource: &Resource) -> Option<Self> {
-        if !is_definitions(resource) {
+        if !Naming::concerns(resource) {
             return None;
         }
         Some(Naming { server, known: server.definitions.lock().await })

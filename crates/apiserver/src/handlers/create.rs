@@ -145,8 +145,10 @@ async fn store_named(
             let asked = write::asked(request, Part::Main, options.dry_run, None);
             *charge = plugins::charge(asked, &object).await?;
         }
-        let stored = server.save(&resource, object.clone()).await?;
         let key = registry::key(&resource, object.namespace(), &name);
+        let is_needed_still = generates || Naming::concerns(&resource);
+        let saved = if is_needed_still { object.clone() } else { std::mem::take(&mut object) };
+        let stored = server.save(&resource, saved).await?;
         if options.dry_run {
             let there = server.store.get(&key, None).await.map_err(registry::read_failure)?;
             return match there {

@@ -8,6 +8,7 @@
 
 use bytes::Bytes;
 use object::{Map, Value, json};
+use std::cell::Cell;
 
 /// The first byte: the layout of the head.
 const LAYOUT: u8 = 1;
@@ -20,6 +21,14 @@ const COMMA_BEFORE: u8 = 1;
 const NO_COMMA: u8 = 2;
 /// The object has no metadata: it is served as it is.
 const NOWHERE: u8 = 3;
+
+/// The most room, in bytes, that a thread keeps for the next object it writes.
+const MAX_SCRATCH: usize = 64 * 1024;
+
+thread_local! {
+    /// Where objects are written, so that each is then kept in no more room than it takes.
+    static SCRATCH: Cell<String> = const { Cell::new(String::new()) };
+}
 
 /// A stored object. Cloning shares the bytes.
 #[derive(Clone, Debug)]
@@ -69,7 +78,8 @@ impl Stored {
 
     /// Puts an object into the stored form; its `resourceVersion` is left out.
     pub fn new(object: &Value, fingerprint: u64) -> Self {
-        let mut out = String::with_capacity(512);
+        let mut out = SCRATCH.take();
+        out.clear();
         // The head is filled in at the end; a string holds it until then.
         out.push_str(HEAD_SPACE);
         let mut parts = Places {
@@ -83,7 +93,10 @@ impl Stored {
             Value::Object(members) => write_object(&mut out, members, &mut parts),
             other => json::write(&mut out, other),
         }
-        let mut raw = out.into_bytes();
+        let mut raw = out.as_bytes().to_vec();
+        if out.capacity() <= MAX_SCRATCH {
+            SCRATCH.set(out);
+        }
         let mut head = Vec::with_capacity(HEAD);
         head.push(LAYOUT);
         head.extend_from_slice(&fingerprint.to_le_bytes());

@@ -7,6 +7,7 @@
 mod openapi;
 
 use object::{Map, Value, json};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 pub use openapi::Dialect;
@@ -21,24 +22,29 @@ pub fn definitions() -> &'static Definitions {
 
 /// The table of definitions.
 #[derive(Debug)]
-pub struct Definitions(Vec<Definition>);
+pub struct Definitions {
+    /// Sorted by name.
+    table: Vec<Definition>,
+    /// Where in the table a kind is.
+    by_kind: HashMap<GroupVersionKind<'static>, usize>,
+}
 
 impl Definitions {
     /// The definition of a name such as `io.k8s.api.core.v1.Pod`.
     pub fn get(&self, name: &str) -> Option<&Definition> {
-        self.0.binary_search_by(|d| d.name.cmp(name)).ok().and_then(|i| self.0.get(i))
+        self.table.binary_search_by(|d| d.name.cmp(name)).ok().and_then(|i| self.table.get(i))
     }
 
     /// The definition that a kind is published under. Kinds that every group has (`DeleteOptions`, `WatchEvent`)
     /// are found by any of their groups.
     pub fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Definition> {
-        let wanted = GroupVersionKind { group, version, kind };
-        self.0.iter().find(|d| d.name.ends_with(kind) && d.kinds.contains(&wanted))
+        let place = self.by_kind.get(&GroupVersionKind { group, version, kind })?;
+        self.table.get(*place)
     }
 
     /// All definitions in order of their names.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Definition> {
-        self.0.iter()
+        self.table.iter()
     }
 
     fn read(text: &'static str) -> Self {
@@ -60,12 +66,18 @@ impl Definitions {
             }
         }
         table.sort_by_key(|d| d.name);
-        Definitions(table)
+        let mut by_kind = HashMap::new();
+        for (place, definition) in table.iter().enumerate() {
+            for kind in definition.kinds.iter().filter(|k| definition.name.ends_with(k.kind)) {
+                by_kind.entry(*kind).or_insert(place);
+            }
+        }
+        Definitions { table, by_kind }
     }
 }
 
 /// A group, a version and a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GroupVersionKind<'a> {
     /// The group; empty for the core group.
     pub group: &'a str,
