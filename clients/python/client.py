@@ -15,6 +15,8 @@ import traceback
 from kubernetes import client, config, dynamic, utils, watch
 from kubernetes.client.rest import ApiException
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
+from kubernetes.leaderelection import electionconfig, leaderelection
+from kubernetes.leaderelection.resourcelock.configmaplock import ConfigMapLock
 
 GROUP, VERSION, PLURAL = "shop.example.com", "v1", "gadgets"
 CHECKS = []
@@ -88,6 +90,15 @@ def fails(status, reason, call, *args, **kwargs):
         assert (error.status, body["reason"]) == (status, reason), error
         return body
     raise AssertionError("it went through")
+
+
+def until(holds):
+    """Waits until it holds, ten seconds at most."""
+    for _ in range(200):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never came to be so")
 
 
 @check
@@ -282,6 +293,47 @@ def the_dynamic_client_watches():
 
 
 @check
+def a_list_is_not_ahead_of_the_server():
+    core = client.CoreV1Api()
+    version = core.list_namespaced_config_map("python").metadata.resource_version
+    ahead = str(int(version) + 1_000_000)
+    fails(504, "Timeout", core.list_namespaced_config_map, "python", resource_version=ahead)
+    start = core.list_namespaced_config_map("python", resource_version="0").metadata.resource_version
+    assert int(start) >= int(version)
+
+
+@check
+def one_of_two_candidates_leads_and_the_other_takes_over():
+    leaders, gone = [], set()
+
+    class Mortal(ConfigMapLock):
+        """A lock whose holder can no longer renew it once it is gone."""
+
+        def update(self, name, namespace, record):
+            return self.identity not in gone and super().update(name, namespace, record)
+
+    def stand(identity):
+        lock, settings = Mortal("leader", "python", identity), {"lease_duration": 3, "renew_deadline": 2, "retry_period": 1}
+        begin, end = lambda: leaders.append(identity), lambda: leaders.append(f"not {identity}")
+        election = electionconfig.Config(lock, onstarted_leading=begin, onstopped_leading=end, **settings)
+        thread = threading.Thread(target=leaderelection.LeaderElection(election).run, daemon=True)
+        thread.start()
+        return thread
+
+    first = stand("a")
+    until(lambda: leaders == ["a"])
+    second = stand("b")
+    time.sleep(2)
+    assert leaders == ["a"], leaders
+    gone.add("a")
+    until(lambda: "b" in leaders)
+    gone.add("b")
+    first.join(10)
+    second.join(10)
+    assert leaders == ["a", "not a", "b", "not b"], leaders
+
+
+@check
 def objects_are_created_from_yaml():
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-yaml, namespace: python}\ndata: {state: 'on'}\n"
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
@@ -307,10 +359,7 @@ def access_is_asked_for():
 def a_namespace_takes_its_objects_along():
     core = client.CoreV1Api()
     core.delete_namespace("python")
-    for _ in range(100):
-        if "python" not in {n.metadata.name for n in core.list_namespace().items}:
-            break
-        time.sleep(0.1)
+    until(lambda: "python" not in {n.metadata.name for n in core.list_namespace().items})
     fails(404, "NotFound", core.read_namespace, "python")
     assert not core.list_namespaced_config_map("python").items
 

@@ -1,6 +1,8 @@
 //! kube-rs against a server of its own: typed and dynamic objects, watches, a reflector, server-side apply, finalizers.
 //! Prints a line for each check and ends with 1 if one failed.
 
+mod controller;
+
 use anyhow::{Context, Result, bail, ensure};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -22,7 +24,7 @@ use kube::{Client, Config, CustomResource, CustomResourceExt, Resource, Resource
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,33 +55,67 @@ struct GizmoStatus {
     replicas: Option<i32>,
 }
 
-/// A server in memory, which ends with this.
+/// A server, which ends with this.
 struct Server {
-    _process: Child,
+    process: Child,
     folder: PathBuf,
 }
 
 impl Server {
+    /// A server in memory.
     async fn start() -> Result<(Server, Client)> {
-        let folder = std::env::temp_dir().join(format!("kube-rs-client-{}", std::process::id()));
-        let program = std::env::var("STANCHION").context("STANCHION must name the server")?;
-        let mut process = Command::new(program)
-            .args(["server", "--in-memory", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(&folder)
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
-        let output = process.stdout.take().context("no output")?;
-        let mut lines = BufReader::new(output).lines();
-        while let Some(line) = lines.next_line().await? {
-            if line.starts_with("export KUBECONFIG=") {
-                break;
-            }
-        }
-        let kubeconfig = Kubeconfig::read_from(folder.join("admin.kubeconfig"))?;
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        Ok((Server { _process: process, folder }, Client::try_from(config)?))
+        Server::with("memory", &["--in-memory"]).await
     }
+
+    /// A server that keeps its data on disk.
+    async fn durable() -> Result<(Server, Client)> {
+        Server::with("durable", &[]).await
+    }
+
+    async fn with(name: &str, flags: &[&str]) -> Result<(Server, Client)> {
+        let folder = std::env::temp_dir().join(format!("kube-rs-client-{}-{name}", std::process::id()));
+        let process = run(&folder, "127.0.0.1:0", flags).await?;
+        let server = Server { process, folder };
+        let config = Config::from_custom_kubeconfig(server.kubeconfig()?, &KubeConfigOptions::default()).await?;
+        Ok((server, Client::try_from(config)?))
+    }
+
+    fn kubeconfig(&self) -> Result<Kubeconfig> {
+        Ok(Kubeconfig::read_from(self.folder.join("admin.kubeconfig"))?)
+    }
+
+    /// Kills the server, without a warning.
+    async fn kill(&mut self) -> Result<()> {
+        Ok(self.process.kill().await?)
+    }
+
+    /// Starts it again, at the same address.
+    async fn start_again(&mut self) -> Result<()> {
+        let clusters = self.kubeconfig()?.clusters;
+        let address = clusters.first().and_then(|c| c.cluster.as_ref()?.server.clone()).context("no address")?;
+        self.process = run(&self.folder, address.trim_start_matches("https://"), &[]).await?;
+        Ok(())
+    }
+}
+
+/// Starts a server and waits until it is ready.
+async fn run(folder: &Path, address: &str, flags: &[&str]) -> Result<Child> {
+    let program = std::env::var("STANCHION").context("STANCHION must name the server")?;
+    let mut process = Command::new(program)
+        .args(["server", "--listen", address, "--data-dir"])
+        .arg(folder)
+        .args(flags)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let output = process.stdout.take().context("no output")?;
+    let mut lines = BufReader::new(output).lines();
+    while let Some(line) = lines.next_line().await? {
+        if line.starts_with("export KUBECONFIG=") {
+            return Ok(process);
+        }
+    }
+    bail!("the server did not start")
 }
 
 impl Drop for Server {
@@ -366,6 +402,10 @@ async fn a_namespace_empties_itself(client: Client) -> Result<()> {
     Ok(())
 }
 
+async fn a_controller_works_on_when_the_server_was_killed(_: Client) -> Result<()> {
+    controller::works_on_when_the_server_was_killed().await
+}
+
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let (_server, client) = Server::start().await?;
@@ -400,6 +440,7 @@ async fn main() -> Result<ExitCode> {
         many_writes_at_once,
         access_is_asked_for,
         a_namespace_empties_itself,
+        a_controller_works_on_when_the_server_was_killed,
     );
     println!("# {passed} passed, {failed} failed");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
