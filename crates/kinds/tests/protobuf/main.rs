@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod filled;
+
 use kinds::definitions::definitions;
 use kinds::protobuf;
 use object::{Value, json};
@@ -81,6 +83,45 @@ fn what_was_answered_survives_the_way_there_and_back() {
         kinds.insert(object.str_at(&["kind"]).unwrap_or_default().to_owned());
     }
     assert!(kinds.len() > 50, "{kinds:?}");
+}
+
+/// Where two values differ first.
+fn difference(got: &Value, wanted: &Value) -> Option<String> {
+    let within = |at: &str, got: Option<&Value>, wanted: Option<&Value>| {
+        let null = Value::Null;
+        Some(format!("{at}.{}", difference(got.unwrap_or(&null), wanted.unwrap_or(&null))?))
+    };
+    match (got, wanted) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: BTreeSet<&str> = a.iter().chain(b.iter()).map(|(key, _)| key).collect();
+            keys.into_iter().find_map(|key| within(key, a.get(key), b.get(key)))
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            (0..a.len().max(b.len())).find_map(|i| within(&i.to_string(), a.get(i), b.get(i)))
+        }
+        _ => (got != wanted).then(|| format!(" {} instead of {}", json::to_string(got), json::to_string(wanted))),
+    }
+}
+
+#[test]
+fn every_field_of_every_kind_survives_the_way_there_and_back() {
+    let (mut count, mut differences) = (0, BTreeSet::new());
+    for definition in definitions().iter() {
+        for kind in &definition.kinds {
+            let slash = if kind.group.is_empty() { "" } else { "/" };
+            let api_version = format!("{}{slash}{}", kind.group, kind.version);
+            for seed in 0..4 {
+                let object = filled::object(definition, &api_version, kind.kind, seed);
+                let Some(body) = protobuf::write(&object) else { panic!("{api_version} {} has no form", kind.kind) };
+                let back = protobuf::read(&body).unwrap();
+                let (wanted, got) = (settled(&object), settled(&back));
+                differences.extend(difference(&got, &wanted).map(|d| format!("{api_version} {}: {d}", kind.kind)));
+            }
+            count += 1;
+        }
+    }
+    assert!(differences.is_empty(), "{differences:#?}");
+    assert!(count > 200, "{count}");
 }
 
 #[test]
