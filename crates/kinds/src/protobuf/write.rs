@@ -171,6 +171,7 @@ fn value(out: &mut Writer, tag: u32, ty: &Type, value: &Value, depth: usize) -> 
             out.message(tag, |out| items.iter().try_for_each(|v| self::value(out, 1, &item.ty, v, depth + 1)))?
         }
         (Type::DateTime, value) => time(out, tag, value, 1)?,
+        (Type::Object, Value::Object(_)) => out.message(tag, |_| Some(()))?,
         _ => {}
     }
     Some(())
