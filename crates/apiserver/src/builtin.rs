@@ -5,14 +5,23 @@ use crate::controllers::serial;
 use crate::strategy::{Builtin, Definitions, Strategy};
 use std::sync::Arc;
 
-/// The catalogue of a server without definitions.
-pub(crate) fn catalogue() -> Catalogue {
-    Catalogue::new(kinds::groups().map(group))
+/// The catalogue of a server without definitions; `optional` names the resources that are served beside those that
+/// always are.
+pub(crate) fn catalogue(optional: &[&str]) -> Catalogue {
+    let chosen: Vec<_> = kinds::optional().iter().filter(|r| optional.contains(&r.plural)).collect();
+    Catalogue::new(kinds::groups().map(|name| group(name, &chosen)))
 }
 
-fn group(name: &'static str) -> Group {
-    let versions = kinds::group_versions(name).into_iter().map(|version| {
-        let resources = kinds::in_group(name).iter().filter_map(|r| Some((r, r.version(version)?)));
+fn group(name: &'static str, optional: &[&'static kinds::Resource]) -> Group {
+    let optional = || optional.iter().copied().filter(|r| r.group == name);
+    let mut names = kinds::group_versions(name);
+    for version in optional().flat_map(|r| r.versions).map(|v| v.name) {
+        if !names.contains(&version) {
+            names.push(version);
+        }
+    }
+    let versions = names.into_iter().map(|version| {
+        let resources = kinds::in_group(name).iter().chain(optional()).filter_map(|r| Some((r, r.version(version)?)));
         Version::new(version, resources.map(|(r, v)| Arc::new(resource(r, v))).collect())
     });
     Group { name: name.to_owned(), custom: false, versions: versions.collect() }
@@ -81,10 +90,22 @@ mod tests {
 
     #[test]
     fn built_in_kinds_are_found_by_their_path() {
-        let catalogue = catalogue();
+        let catalogue = catalogue(&[]);
         let maps = catalogue.resource("", "v1", "configmaps").unwrap();
         assert_eq!((maps.kind.as_str(), maps.storage.prefix.as_str()), ("ConfigMap", "/registry/configmaps/"));
         assert!(catalogue.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").is_some());
         assert!(catalogue.resource("apps", "v9", "deployments").is_none());
+    }
+
+    #[test]
+    fn optional_kinds_are_served_where_they_are_named() {
+        let served = |optional: &[&str]| {
+            let catalogue = super::catalogue(optional);
+            let group = catalogue.group("admissionregistration.k8s.io").unwrap();
+            group.versions.iter().map(|v| format!("{} {}", v.name, v.resources.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(served(&[]), ["v1 4"]);
+        let optional = ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"];
+        assert_eq!(served(&optional), ["v1 4", "v1alpha1 2"]);
     }
 }

@@ -50,6 +50,8 @@ pub struct Options {
     pub converter: Arc<dyn Converter>,
     /// Whether cluster roles are made of those that their `aggregationRule` selects. (Upstream another program does that.)
     pub role_aggregation: bool,
+    /// The plurals of built-in resources that are served though they are not by default ([`kinds::optional`]).
+    pub optional: Vec<&'static str>,
     /// The address and port by which clients reach the server, for those that ask `/api` for it.
     pub advertised: String,
 }
@@ -67,6 +69,7 @@ impl Default for Options {
             audit: None,
             converter: Arc::new(NoConverter),
             role_aggregation: true,
+            optional: Vec::new(),
             advertised: String::new(),
         }
     }
@@ -105,6 +108,7 @@ impl Server {
     /// Opens a server on a store: reads the definitions that are there, makes the objects that every cluster has, and
     /// starts the controllers.
     pub async fn new(store: Arc<dyn Store>, options: Options) -> Result<Arc<Self>, StartError> {
+        let catalogue = crate::builtin::catalogue(&options.optional);
         let server = Arc::new(Server {
             store,
             options,
@@ -116,7 +120,7 @@ impl Server {
             metrics: Metrics::default(),
             lives: Lives::default(),
             aggregator: tokio::sync::Mutex::default(),
-            catalogue: ArcSwap::from_pointee(crate::builtin::catalogue()),
+            catalogue: ArcSwap::from_pointee(catalogue),
             stop: watch::channel(false).0,
         });
         definitions::start(&server).await?;

@@ -111,3 +111,12 @@ pub const CUSTOM_RESOURCE_DEFINITIONS: Resource =
 /// `priorityclasses` of `scheduling.k8s.io/v1`.
 pub const PRIORITY_CLASSES: Resource =
     Resource::known("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false);
+
+/// `validatingadmissionpolicies` of `admissionregistration.k8s.io/v1`.
+pub const VALIDATING_ADMISSION_POLICIES: Resource = Resource::known(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    false,
+);

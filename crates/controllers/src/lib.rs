@@ -34,6 +34,7 @@ mod job;
 mod namespaces;
 mod pod_control;
 mod pods;
+mod policy_status;
 mod quota;
 mod registry;
 mod root_ca;

@@ -47,6 +47,7 @@ pub const REGISTRY: &[Entry] = &[
     inside("clusterrole-aggregation-controller"),
     Entry { name: crate::garbage::NAME, area: Area::Base, start: Some(crate::garbage::start) },
     keyed::<crate::namespaces::Namespaces>(Area::Base),
+    keyed::<crate::policy_status::PolicyStatus>(Area::Base),
     keyed::<crate::quota::ResourceQuotas>(Area::Base),
     keyed::<crate::root_ca::RootCa>(Area::Base),
     keyed::<crate::service_accounts::ServiceAccounts>(Area::Base),

@@ -5,11 +5,18 @@
 //! structure (fields, types, list and map types, merge keys, kinds) and leaves the sentences.
 //!
 //! The package holds JSON Schema made from the published OpenAPI, which this undoes: optional fields have the type
-//! `[T, "null"]`, and `apiVersion` and `kind` an `enum`. Groups and versions that are off by default are left out.
+//! `[T, "null"]`, and `apiVersion` and `kind` an `enum`. Groups and versions that are off by default are left out, but for
+//! those that can be switched on.
 
 use object::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+
+/// What is in the table beside that: kinds that can be switched on.
+const OPTIONAL: [&str; 2] = [
+    "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyList",
+    "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBindingList",
+];
 
 /// Versions that a 1.33 server does not serve by default.
 const OFF: [&str; 6] = ["v1alpha1", "v1alpha2", "v1alpha3", "v1beta1", "v1beta2", "v2beta1"];
@@ -45,9 +52,9 @@ fn facts(text: &str) -> Facts {
     facts
 }
 
-/// What is served by default and what that refers to.
+/// What is served by default or can be switched on, and what that refers to.
 fn reachable(all: &object::Map) -> BTreeSet<String> {
-    let served = |name: &&str| !name.split('.').any(|part| OFF.contains(&part));
+    let served = |name: &&str| OPTIONAL.contains(name) || !name.split('.').any(|part| OFF.contains(&part));
     let mut found: BTreeSet<String> = BTreeSet::new();
     let mut todo: Vec<String> = all.keys().filter(served).map(str::to_owned).collect();
     while let Some(name) = todo.pop() {

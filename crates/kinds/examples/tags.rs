@@ -90,7 +90,14 @@ fn read(root: &str, package: &str, name: &str, messages: &mut BTreeMap<String, V
             }
             let inner = ty.trim_end_matches([',', '>']).rsplit(['<', ':', ' ']).next().unwrap_or_default().to_owned();
             let inlined = inner.chars().next().is_some_and(char::is_uppercase) && inner != "String";
-            let inner = inlined.then(|| format!("{package}.{inner}"));
+            // `super::v1::X` is a message of the package beside this one.
+            let beside = ty.split_once("super::").and_then(|(_, path)| path.split_once("::"));
+            let inner = inlined.then(|| match (beside, package.rsplit_once('.')) {
+                (Some((version, _)), Some((group, _))) if version.starts_with('v') => {
+                    format!("{group}.{version}.{inner}")
+                }
+                _ => format!("{package}.{inner}"),
+            });
             if let Some(fields) = messages.get_mut(&message) {
                 fields.push((tag, plain(field), inner));
             }

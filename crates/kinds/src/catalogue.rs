@@ -1,6 +1,6 @@
 //! Finding resources and kinds.
 
-use crate::groups::{GROUPS, authentication};
+use crate::groups::{GROUPS, admissionregistration, authentication};
 use crate::resource::{Resource, Version};
 
 /// What `serviceaccounts/token` takes: the kind of a subresource that stands for no resource of its own.
@@ -10,6 +10,12 @@ pub static TOKEN_REQUEST: Resource = authentication::TOKEN_REQUEST;
 /// first; resources of a group in the order of their names.
 pub fn resources() -> impl Iterator<Item = &'static Resource> {
     GROUPS.iter().flat_map(|group| group.iter())
+}
+
+/// Resources that a server can serve but does not by default, in groups that have other versions beside. [`find`] and
+/// [`find_kind`] know them, the rest of this module does not.
+pub fn optional() -> &'static [Resource] {
+    admissionregistration::OPTIONAL
 }
 
 /// The groups in the order of discovery, the core group (`""`) first.
@@ -33,14 +39,19 @@ pub fn in_group(group: &str) -> &'static [Resource] {
     GROUPS.iter().find(|g| g.first().is_some_and(|r| r.group == group)).copied().unwrap_or_default()
 }
 
+/// The resources of a group, those that have to be switched on too.
+fn known(group: &str) -> impl Iterator<Item = &'static Resource> {
+    in_group(group).iter().chain(optional().iter().filter(move |r| r.group == group))
+}
+
 /// The resource of a group and plural, in the version asked for.
 pub fn find(group: &str, version: &str, plural: &str) -> Option<(&'static Resource, &'static Version)> {
-    let resource = in_group(group).iter().find(|r| r.plural == plural)?;
+    let resource = known(group).find(|r| r.plural == plural)?;
     Some((resource, resource.version(version)?))
 }
 
 /// The resource of a kind, in the version asked for.
 pub fn find_kind(group: &str, version: &str, kind: &str) -> Option<(&'static Resource, &'static Version)> {
-    let resource = in_group(group).iter().find(|r| r.kind == kind)?;
+    let resource = known(group).find(|r| r.kind == kind)?;
     Some((resource, resource.version(version)?))
 }

@@ -44,7 +44,7 @@ mod resource;
 pub mod scale;
 pub mod table;
 
-pub use catalogue::{TOKEN_REQUEST, find, find_kind, group_versions, groups, in_group, resources};
+pub use catalogue::{TOKEN_REQUEST, find, find_kind, group_versions, groups, in_group, optional, resources};
 pub use decode::{Decoded, decode, drop_empty, finish};
 pub use definitions::{Definition, definitions};
 pub use patch_schema::PatchSchema;

@@ -22,6 +22,15 @@ pub struct JsonPatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
+impl Error {
+    /// Whether a `test` operation found another value than the one it named.
+    pub fn is_failed_test(&self) -> bool {
+        self.0.ends_with(FAILED_TEST)
+    }
+}
+
+const FAILED_TEST: &str = "failed: test failed";
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -213,7 +222,7 @@ fn apply_one(document: &mut Value, operation: &Map, copied: &mut usize) -> Resul
             match (found, operation.get("value")) {
                 (None, Some(Value::Null)) => Ok(()),
                 (Some(found), Some(wanted)) if found == wanted => Ok(()),
-                _ => Err(Error(format!("testing value {path} failed: test failed"))),
+                _ => Err(Error(format!("testing value {path} {FAILED_TEST}"))),
             }
         }
         _ => Err(Error(format!("Unexpected kind: {kind}"))),

@@ -57,7 +57,7 @@ mod version;
 pub use defaulting::default;
 pub use format::Format;
 pub use prune::{drop_nulls, prune};
-pub use rules::{Assumption, RULE_COST_LIMIT, SCHEMA_COST_LIMIT};
+pub use rules::{Assumption, RULE_COST_LIMIT, SCHEMA_COST_LIMIT, escape};
 pub use scale::Scale;
 pub use structural::{Additional, ListType, MapType, Node, Rule, Structural, Type};
 pub use version::{Outcome, Unfit, Version};

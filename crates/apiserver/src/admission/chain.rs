@@ -1,6 +1,6 @@
 //! One admission step after the other.
 
-use super::{Admission, Attributes, Step};
+use super::{Admission, Attributes, Rounds, Step};
 use crate::Server;
 use crate::catalogue::Resource;
 use object::Value;
@@ -31,11 +31,16 @@ impl Admission for Chain {
         warnings: &'a mut Vec<String>,
     ) -> Step<'a, bool> {
         Box::pin(async move {
-            let mut changed = false;
-            for step in self.0.iter().filter(|step| step.mutates(attributes.resource)) {
-                changed |= step.mutate(server, attributes, object.as_deref_mut(), warnings).await?;
+            let (mut rounds, mut changed) = (Rounds::default(), false);
+            loop {
+                for step in self.0.iter().filter(|step| step.mutates(attributes.resource)) {
+                    let object = object.as_deref_mut();
+                    changed |= step.mutate_in(server, attributes, object, &mut rounds, warnings).await?;
+                }
+                if !rounds.next() {
+                    return Ok(changed);
+                }
             }
-            Ok(changed)
         })
     }
 

@@ -8,8 +8,10 @@ pub mod webhooks;
 pub(crate) mod matching;
 pub mod plugins;
 pub mod policies;
+mod rounds;
 
 pub use chain::Chain;
+pub use rounds::Rounds;
 
 use crate::Server;
 use crate::answer::{Failure, Outcome};
@@ -62,6 +64,22 @@ pub trait Admission: Send + Sync + 'static {
     ) -> Step<'a, bool> {
         let _ = (server, attributes, object, warnings);
         Box::pin(std::future::ready(Ok(false)))
+    }
+
+    /// What [`Admission::mutate`] does, as a step of a [`Chain`]: that one lets its steps change an object in two rounds
+    /// if anything changed, and of most steps there is nothing to do in the second.
+    fn mutate_in<'a>(
+        &'a self,
+        server: &'a Server,
+        attributes: Attributes<'a>,
+        object: Option<&'a mut Value>,
+        rounds: &'a mut Rounds,
+        warnings: &'a mut Vec<String>,
+    ) -> Step<'a, bool> {
+        if rounds.is_second() {
+            return Box::pin(std::future::ready(Ok(false)));
+        }
+        self.mutate(server, attributes, object, warnings)
     }
 
     /// May refuse what is about to be written; `object` is none for a delete.

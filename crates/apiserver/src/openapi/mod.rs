@@ -9,11 +9,12 @@ mod v3;
 
 use crate::Server;
 use crate::answer::{Body, Response, bytes_of_type, json_value, with_body};
-use crate::catalogue::{Catalogue, Group, Version};
+use crate::catalogue::{Catalogue, Group, Resource, Version};
 use crate::request::{Query, RequestInfo};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
+use kinds::definitions::Dialect;
 use object::{Map, Value, json, map};
 use ring::digest::{Context, SHA512};
 
@@ -33,6 +34,14 @@ pub fn respond(server: &Server, info: &RequestInfo, parts: &Parts) -> Option<Res
 fn pages(server: &Server) -> impl Iterator<Item = &'static str> {
     let identity = server.options.tokens.accounts.iter().flat_map(|_| v3::IDENTITY_PAGES);
     v3::PAGES.into_iter().chain(identity)
+}
+
+/// The published schema of a resource's objects, and those that a definition brings along, by name. They refer to others
+/// by `#/components/schemas/NAME`; those of the built-in types are in [`kinds::definitions()`].
+pub(crate) fn published(resource: &Resource) -> (String, Map) {
+    let own = resource.definition.iter();
+    let own = own.flat_map(|definition| custom::schemas(definition, resource, Dialect::V3));
+    (v3::schema_name(resource), own.collect())
 }
 
 /// `/openapi/v3`: where the documents are, each with the hash of its present content.

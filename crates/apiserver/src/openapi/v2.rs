@@ -1,9 +1,10 @@
 //! OpenAPI version 2: one document of everything, made from the version 3 paths.
 
 use super::{custom, paths, v3};
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Resource};
 use kinds::definitions::{Dialect, definitions};
 use object::{Map, Value, map};
+use std::sync::Arc;
 
 /// The order of media types; those of patches are apart.
 const TYPES: [&str; 10] = [
@@ -23,7 +24,9 @@ const TYPES: [&str; 10] = [
 pub(super) fn document(catalogue: &Catalogue, pages: impl Iterator<Item = &'static str>) -> Value {
     let mut all = Map::new();
     let texts = descriptions::read();
-    let described = definitions().iter().map(|d| {
+    let is_optional = |r: &Arc<Resource>| kinds::optional().iter().any(|o| o.group == r.group && o.plural == r.plural);
+    let optional = catalogue.resources().any(is_optional);
+    let described = definitions().iter().filter(|d| optional || !d.is_optional()).map(|d| {
         let mut schema = d.to_openapi(Dialect::V2);
         texts.describe(d.name, &mut schema);
         (d.name, schema)

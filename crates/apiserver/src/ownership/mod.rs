@@ -8,7 +8,7 @@ mod conversions;
 
 pub use conversions::Conversions;
 
-use crate::catalogue::Definition;
+use crate::catalogue::{Definition, Resource};
 use crate::conversion::Converter;
 use crate::strategy::Part;
 use fields::managed::{self, ConvertError, FieldManager, NoConversion, ScalePaths, VersionConverter};
@@ -44,6 +44,21 @@ impl std::fmt::Debug for Source {
             Source::Custom { version, .. } => write!(f, "custom {version}"),
         }
     }
+}
+
+/// The merge schema of a kind: of a resource's own objects, or of what one of its subresources takes, such as a `Scale`.
+pub(crate) fn schema_of(
+    resource: Option<&Arc<Resource>>,
+    group: &str,
+    version: &str,
+    kind: &str,
+) -> Option<SharedSchema> {
+    if let Some(definition) = kinds::definitions().of_kind(group, version, kind) {
+        return Some(builtin::schema(definition.name));
+    }
+    let own = |r: &&Arc<Resource>| r.group == group && r.version == version && r.kind == kind;
+    let manager = resource.filter(own)?.strategy.ownership().manager(Part::Main).into_owned();
+    manager.schema().cloned().map(Arc::new)
 }
 
 impl Kind {

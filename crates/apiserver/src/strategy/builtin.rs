@@ -1,7 +1,7 @@
 //! Built-in kinds, over the catalogue of the crate `kinds`.
 
 use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
-use crate::admission::policies::expression_errors;
+use crate::admission::policies::{expression_errors, mutation_errors};
 use crate::admission::webhooks::condition_errors;
 use crate::auth::UserInfo;
 use crate::ownership::Kind;
@@ -39,6 +39,7 @@ impl Builtin {
         match self.resource.plural {
             "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => condition_errors(object, old),
             "validatingadmissionpolicies" => expression_errors(object, old),
+            "mutatingadmissionpolicies" => mutation_errors(object, old),
             _ => Vec::new(),
         }
     }

@@ -1,11 +1,11 @@
-//! Literals of the well-known messages, which stand for values of the language.
+//! Literals of objects of the embedding program, and of the well-known messages, which stand for values of the language.
 
 use std::sync::Arc;
 
 use super::cost;
 use super::eval::Frame;
 use super::plan::{Field, Message};
-use crate::value::{Duration, Error, Map, Octets, Result, Timestamp, Value};
+use crate::value::{Duration, Error, Map, MapBuilder, Octets, Result, Timestamp, Value};
 
 /// What a message without fields stands for.
 fn empty(name: &str) -> Option<Value<'static>> {
@@ -39,6 +39,7 @@ impl<'a> Frame<'a, '_> {
         let name = &*message.name;
         let known = empty(name);
         let mut result: Value<'a> = known.clone().unwrap_or(Value::Null);
+        let mut object = message.maker.as_ref().map(|maker| (maker, MapBuilder::object(message.name.clone())));
         for Field { name: field, value, optional } in &message.fields {
             let value = match (self.eval(value)?, optional) {
                 (value, false) => value,
@@ -50,9 +51,15 @@ impl<'a> Frame<'a, '_> {
                     )));
                 }
             };
-            if known.is_some() {
+            if let Some((maker, fields)) = &mut object {
+                maker.check_field(name, field, &value)?;
+                fields.insert(Value::borrowed(field), value);
+            } else if known.is_some() {
                 result = set(name, result, field, value)?;
             }
+        }
+        if let Some((_, fields)) = object {
+            return Ok(Value::Map(Map::Owned(Arc::new(fields))));
         }
         match known {
             Some(_) => Ok(result),
@@ -101,4 +108,65 @@ fn set<'a>(name: &str, message: Value<'a>, field: &str, value: Value<'a>) -> Res
         (_, "struct_value" | "list_value" | "values" | "fields", value) => value,
         _ => return Err(Error::new(format!("no such field '{field}'"))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::check::check;
+    use crate::env::{Env, TypeProvider};
+    use crate::interpret::{Functions, Limits, ObjectTypes, Program};
+    use crate::library::ExpressionSet;
+    use crate::parse::{ParserOptions, parse};
+    use crate::types::Type;
+    use crate::value::{Error, Result, Value};
+    use std::sync::Arc;
+
+    /// A type `Box` with a field `size`, which is no negative number.
+    struct Boxes;
+
+    impl TypeProvider for Boxes {
+        fn find_type(&self, name: &str) -> Option<Type> {
+            (name == "Box").then(|| Type::object(name))
+        }
+
+        fn field_type(&self, object: &str, field: &str) -> Option<Type> {
+            (object == "Box" && field == "size").then_some(Type::Int)
+        }
+
+        fn field_names(&self, _: &str) -> Vec<Arc<str>> {
+            vec!["size".into()]
+        }
+    }
+
+    impl ObjectTypes for Boxes {
+        fn makes(&self, name: &str) -> bool {
+            name == "Box"
+        }
+
+        fn check_field(&self, _: &str, _: &str, value: &Value<'_>) -> Result<()> {
+            if matches!(value, Value::Int(..0)) { Err(Error::new("too small")) } else { Ok(()) }
+        }
+    }
+
+    #[test]
+    fn objects_of_the_embedding_program_are_made() {
+        let env = Env::kubernetes(ExpressionSet::Stored).with_provider(Arc::new(Boxes));
+        let functions = Functions::new().with_objects(Arc::new(Boxes));
+        for (text, expected) in [
+            ("Box{size: 1}.size + 1", "2"),
+            ("type(Box{}) == Box", "true"),
+            ("Box{size: 1} == Box{size: 1} && Box{} != Box{size: 1}", "true"),
+            ("dyn(Box{size: 1}) == {'size': 1}", "false"),
+            ("has(Box{?size: optional.none()}.size)", "false"),
+            ("Box{size: -1}", "too small"),
+        ] {
+            let checked = check(&env, parse(text, &ParserOptions::default()).unwrap()).unwrap();
+            let program = Program::with_functions(&checked, &functions).unwrap();
+            let none: [(&str, Value<'_>); 0] = [];
+            let result = program.eval(&none, Limits::NONE).result;
+            assert_eq!(result.map_or_else(|e| e.to_string(), |v| v.to_string()), expected, "{text}");
+        }
+        let none = check(&env, parse("Box{depth: 1}", &ParserOptions::default()).unwrap());
+        assert!(none.unwrap_err().to_string().contains("undefined field 'depth'"));
+    }
 }

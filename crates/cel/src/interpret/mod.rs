@@ -37,7 +37,7 @@ mod planner;
 use std::fmt;
 use std::sync::Arc;
 
-pub use functions::{ExternalFunction, Functions};
+pub use functions::{ExternalFunction, Functions, ObjectTypes};
 
 use crate::ast::Ast;
 use crate::checked::CheckedAst;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use regexp::Regexp;
 
 use super::cost::CallCost;
-use super::functions::ExternalFunction;
+use super::functions::{ExternalFunction, ObjectTypes};
 use crate::runtime::Function;
 use crate::runtime::regex::RegexFunction;
 use crate::value::{MapBuilder, Value};
@@ -168,6 +168,8 @@ pub(super) struct Entry {
 pub(super) struct Message {
     pub(super) name: Arc<str>,
     pub(super) fields: Box<[Field]>,
+    /// Who checks the fields of an object of the embedding program.
+    pub(super) maker: Option<Arc<dyn ObjectTypes>>,
 }
 
 /// A field of a message literal.

@@ -317,7 +317,8 @@ impl<'e> Planner<'e> {
             Ok(Field { name: field.name.clone(), value: self.nested(&field.value)?, optional: field.optional })
         });
         let fields = fields.collect::<Result<Box<[Field]>>>()?;
-        Ok(Node::Message(Box::new(Message { name, fields })))
+        let maker = self.functions.maker(&name);
+        Ok(Node::Message(Box::new(Message { name, fields, maker })))
     }
 
     fn fold(&mut self, fold: &Comprehension) -> Result<Node> {

@@ -117,7 +117,7 @@ fn equal_maps(a: &Map<'_>, b: &Map<'_>, effort: &mut Effort) -> Result<bool> {
     {
         return answer;
     }
-    if a.len() != b.len() {
+    if a.len() != b.len() || a.object_type() != b.object_type() {
         return Ok(false);
     }
     for (key, value) in a.iter() {

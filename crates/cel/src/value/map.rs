@@ -23,9 +23,11 @@ pub enum Map<'a> {
     },
 }
 
-/// The entries of a map, in insertion order.
+/// The entries of a map, in insertion order, or the fields of an object that an expression made.
 #[derive(Clone, Default)]
 pub struct MapBuilder<'a> {
+    /// The name of an object's type.
+    name: Option<Arc<str>>,
     entries: Vec<(Value<'a>, Value<'a>)>,
     strings: HashMap<Arc<str>, usize>,
     scalars: HashMap<Scalar, usize>,
@@ -56,6 +58,11 @@ impl<'a> MapBuilder<'a> {
     /// No entries.
     pub fn new() -> Self {
         MapBuilder::default()
+    }
+
+    /// An object without fields, of the type called `name`. It behaves as a map but for its type.
+    pub fn object(name: Arc<str>) -> Self {
+        MapBuilder { name: Some(name), ..MapBuilder::default() }
     }
 
     /// The number of entries.
@@ -227,10 +234,19 @@ impl<'a> Map<'a> {
         })
     }
 
+    /// The name of the type of an object that the expression made with `Name{field: value}`; none for plain maps and
+    /// for what the embedding program has.
+    pub fn object_type(&self) -> Option<&str> {
+        match self {
+            Map::Owned(map) => map.name.as_deref(),
+            Map::Adapted { .. } => None,
+        }
+    }
+
     pub(super) fn type_name(&self) -> Text<'a> {
         match self {
             Map::Adapted { adapter, .. } => Text::Borrowed(adapter.type_name().unwrap_or("map")),
-            Map::Owned(_) => Text::Borrowed("map"),
+            Map::Owned(map) => map.name.clone().map_or(Text::Borrowed("map"), Text::Shared),
         }
     }
 }

@@ -114,6 +114,11 @@ impl Definition {
         self.required.split(',').filter(|r| !r.is_empty())
     }
 
+    /// Whether only kinds that have to be switched on ([`crate::optional`]) lead to it.
+    pub fn is_optional(&self) -> bool {
+        self.name.contains(".v1alpha1.")
+    }
+
     /// The name of the Go type: the last part of [`Definition::name`].
     pub fn type_name(&self) -> &'static str {
         self.name.rsplit('.').next().unwrap_or(self.name)

@@ -2,7 +2,7 @@
 
 use crate::resource::Resource;
 
-mod admissionregistration;
+pub(crate) mod admissionregistration;
 mod apiextensions;
 mod apiregistration;
 pub(crate) mod apps;

@@ -17,6 +17,7 @@ mod run;
 pub(crate) use compile::{Compiled, CompiledRule, Expressions, compile, worst_cardinality};
 pub(crate) use decl::Decls;
 pub use explain::Assumption;
+pub use names::escape;
 pub(crate) use run::{OBJECT_BUDGET, Run};
 
 /// The most that one rule (or message expression) may be estimated to cost.

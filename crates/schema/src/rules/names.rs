@@ -4,7 +4,7 @@ use cel::parse::is_reserved;
 use std::borrow::Cow;
 
 /// The name in expressions of the property `name`; `None` for a property that they cannot reach.
-pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
+pub fn escape(name: &str) -> Option<Cow<'_, str>> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }

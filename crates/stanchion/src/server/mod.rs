@@ -2,6 +2,7 @@
 
 mod audit;
 mod controllers;
+mod features;
 mod kubeconfig;
 pub mod logging;
 mod manager;
@@ -11,8 +12,8 @@ mod pki;
 use ::controllers::{Context, Settings, Simulated, start};
 use ::manager::application::clusters::names::NAMESPACE as CLUSTER_NAMESPACE;
 use apiserver::admission::Chain;
-use apiserver::admission::plugins::Plugins;
-use apiserver::admission::policies::Policies;
+use apiserver::admission::plugins::{Plugin, Plugins};
+use apiserver::admission::policies::{MutatingPolicies, Policies};
 use apiserver::admission::webhooks::Webhooks;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
@@ -133,6 +134,9 @@ pub struct Args {
     disable_admission_plugins: Vec<String>,
 
     #[command(flatten)]
+    features: features::Args,
+
+    #[command(flatten)]
     oidc: oidc::Args,
 
     #[command(flatten)]
@@ -221,13 +225,21 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     if args.manager {
         admission = admission.with(manager::Managed(managed.clone()));
     }
-    let webhook_admission = Webhooks::new(webhooks.clone(), args.attribute_webhook_changes);
-    let admission = admission.with(Policies::default()).with(webhook_admission);
+    let plugins = Plugins::new(&args.enable_admission_plugins, &args.disable_admission_plugins)?;
+    let features = args.features.read()?;
+    if features.mutating_policies && plugins.has(Plugin::MutatingAdmissionPolicy) {
+        admission = admission.with(MutatingPolicies::default());
+    }
+    if plugins.has(Plugin::ValidatingAdmissionPolicy) {
+        admission = admission.with(Policies::default());
+    }
+    let admission = admission.with(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes).switched(plugins));
     let options = apiserver::Options {
         authorizer,
         tokens,
         admission: Arc::new(admission),
-        plugins: Plugins::new(&args.enable_admission_plugins, &args.disable_admission_plugins)?,
+        plugins,
+        optional: features.optional(),
         converter: Arc::new(WebhookConverter::new(webhooks)),
         audit: args.audit.open()?,
         advertised: address.to_string(),

@@ -1,10 +1,11 @@
 //! Compiling expressions.
 
+use super::patches::{self, PatchObjects, PatchTypes};
 use super::types::Types;
 use super::variables::{VARIABLES, VariableTypes};
 use crate::admission::authorizer;
 use cel::check::check;
-use cel::env::{Env, VariableDecl};
+use cel::env::{Env, TypeProvider, VariableDecl};
 use cel::interpret::{Functions, Program};
 use cel::library::ExpressionSet;
 use cel::parse::{ParserOptions, parse};
@@ -22,11 +23,13 @@ pub(crate) struct Names {
     pub params: bool,
     /// `variables`.
     pub variables: bool,
+    /// The types of patches, `Object{}` and `JSONPatch{}`, and `jsonpatch.escapeKey`.
+    pub patches: bool,
 }
 
 impl Names {
     /// What match conditions of webhooks may name.
-    pub const CONDITION: Names = Names { authorizer: true, params: false, variables: false };
+    pub const CONDITION: Names = Names { authorizer: true, params: false, variables: false, patches: false };
 
     fn declarations(self) -> Vec<VariableDecl> {
         let mut all = vec![
@@ -53,8 +56,9 @@ impl Names {
 /// The environment of expressions that may use a set of the language and name what `names` says; `types` are the types of
 /// `variables`.
 pub(crate) fn environment(set: ExpressionSet, names: Names, types: &Arc<VariableTypes>) -> Env {
-    let env = Env::kubernetes(set);
-    let env = if names.variables { env.with_provider(types.clone()) } else { env.with_provider(Arc::new(Types)) };
+    let env = if names.patches { patches::library(set) } else { Env::kubernetes(set) };
+    let known: Arc<dyn TypeProvider> = if names.variables { types.clone() } else { Arc::new(Types) };
+    let env = env.with_provider(if names.patches { Arc::new(PatchTypes(known)) } else { known });
     env.with_variables(names.declarations())
 }
 
@@ -64,7 +68,7 @@ fn of_conditions(set: ExpressionSet) -> Env {
 
 static NEW: LazyLock<Env> = LazyLock::new(|| of_conditions(ExpressionSet::New));
 static STORED: LazyLock<Env> = LazyLock::new(|| of_conditions(ExpressionSet::Stored));
-static FUNCTIONS: LazyLock<Functions> = LazyLock::new(authorizer::functions);
+static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| authorizer::functions().with_objects(Arc::new(PatchObjects)));
 
 /// Why an expression does not compile, in upstream's words.
 #[derive(Clone, Debug, PartialEq, Eq)]

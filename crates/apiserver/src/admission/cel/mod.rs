@@ -7,13 +7,17 @@
 
 mod conditions;
 mod expression;
+mod patches;
 mod run;
+mod schemas;
 mod types;
 mod variables;
 
 pub(crate) use conditions::{Judgement, judge};
 pub(crate) use expression::{Expression, Names, compile, condition, environment};
+pub(crate) use patches::{JSON_PATCH, OBJECT};
 pub(crate) use run::{OUT_OF_BUDGET, Run, Scope};
+pub(crate) use schemas::{SchemaTypes, typed_environment};
 pub(crate) use variables::{VariableTypes, Variables};
 
 /// What the conditions of one webhook or policy may cost together.

@@ -170,7 +170,7 @@ mod tests {
     /// Evaluates expressions one after the other with variables; gives texts and what is left of the budget.
     fn run(variables: &[(&str, &str)], expressions: &[&str], mut budget: u64) -> (Vec<String>, u64) {
         let types: Arc<VariableTypes> = Arc::default();
-        let names = Names { authorizer: true, params: true, variables: true };
+        let names = Names { authorizer: true, params: true, variables: true, patches: false };
         let env = environment(ExpressionSet::Stored, names, &types);
         let mut compiled = Variables::default();
         for (name, text) in variables {

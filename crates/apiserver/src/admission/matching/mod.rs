@@ -1,9 +1,11 @@
 //! Whether a webhook or a policy is about a request, and in which version of the resource it sees it.
 
 mod criteria;
+mod current;
 mod versions;
 
 pub(crate) use criteria::{Asked, Criteria, Rule};
+pub(crate) use current::Current;
 pub(crate) use versions::Versions;
 
 use crate::Server;
@@ -278,28 +280,32 @@ impl<'a> Matching<'a> {
         (who, check)
     }
 
-    /// Reads an object that a patch made in a version: defaults come, and what built-in kinds do not know goes. The
-    /// error is Go's text.
-    pub fn complete(&self, place: &Place, object: &mut Value) -> Result<(), String> {
-        let resource = self.catalogue.resource(&place.group, &place.version, &self.attributes.resource.plural);
-        let Some(resource) = resource else { return Ok(()) };
+    /// The resource in a version.
+    pub fn resource_in(&self, place: &Place) -> Option<&Arc<Resource>> {
+        self.catalogue.resource(&place.group, &place.version, &self.attributes.resource.plural)
+    }
+
+    /// Reads an object that a patch made in a version: defaults come, and what built-in kinds do not know goes. Gives
+    /// what was unknown; the error is Go's text.
+    pub fn complete(&self, place: &Place, object: &mut Value) -> Result<Vec<String>, String> {
+        let Some(resource) = self.resource_in(place) else { return Ok(Vec::new()) };
         let whole = (resource.group.as_str(), resource.version.as_str(), resource.kind.as_str());
         // Of other objects, such as scales, and of custom ones that are no longer what they were, nothing is known.
         let (group, version, kind) = &place.kind;
         let is = |key: &str, wanted: &str| object.str_at(&[key]) == Some(wanted);
         let unchanged = is("apiVersion", &resource.api_version()) && is("kind", &resource.kind);
         if whole != (group.as_str(), version.as_str(), kind.as_str()) || !unchanged && resource.is_custom() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         if !unchanged {
             return Err(another(object, &resource.kind));
         }
         if resource.is_custom() {
-            return resource.strategy.adopt(object);
+            return resource.strategy.adopt(object).map(|()| Vec::new());
         }
-        resource.strategy.receive(object, false)?;
+        let unknown = resource.strategy.receive(object, true)?;
         resource.strategy.present(object);
-        Ok(())
+        Ok(unknown)
     }
 
     /// Lets a webhook own what it changed. Of objects in other versions than the request's nothing is told.

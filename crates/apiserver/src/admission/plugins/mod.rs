@@ -34,6 +34,8 @@ pub enum Plugin {
     DefaultStorageClass,
     DefaultTolerationSeconds,
     LimitRanger,
+    MutatingAdmissionPolicy,
+    MutatingAdmissionWebhook,
     PersistentVolumeClaimResize,
     PodSecurity,
     Priority,
@@ -42,10 +44,12 @@ pub enum Plugin {
     ServiceAccount,
     StorageObjectInUseProtection,
     TaintNodesByCondition,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionWebhook,
 }
 
 /// All of them, with upstream's names.
-const PLUGINS: [(Plugin, &str); 15] = [
+const PLUGINS: [(Plugin, &str); 19] = [
     (Plugin::CertificateApproval, "CertificateApproval"),
     (Plugin::CertificateSigning, "CertificateSigning"),
     (Plugin::CertificateSubjectRestriction, "CertificateSubjectRestriction"),
@@ -53,6 +57,8 @@ const PLUGINS: [(Plugin, &str); 15] = [
     (Plugin::DefaultStorageClass, "DefaultStorageClass"),
     (Plugin::DefaultTolerationSeconds, "DefaultTolerationSeconds"),
     (Plugin::LimitRanger, "LimitRanger"),
+    (Plugin::MutatingAdmissionPolicy, "MutatingAdmissionPolicy"),
+    (Plugin::MutatingAdmissionWebhook, "MutatingAdmissionWebhook"),
     (Plugin::PersistentVolumeClaimResize, "PersistentVolumeClaimResize"),
     (Plugin::PodSecurity, "PodSecurity"),
     (Plugin::Priority, "Priority"),
@@ -61,21 +67,15 @@ const PLUGINS: [(Plugin, &str); 15] = [
     (Plugin::ServiceAccount, "ServiceAccount"),
     (Plugin::StorageObjectInUseProtection, "StorageObjectInUseProtection"),
     (Plugin::TaintNodesByCondition, "TaintNodesByCondition"),
+    (Plugin::ValidatingAdmissionPolicy, "ValidatingAdmissionPolicy"),
+    (Plugin::ValidatingAdmissionWebhook, "ValidatingAdmissionWebhook"),
 ];
 
 /// Plugins of upstream that are always on here, or have nothing to do without nodes.
-const FIXED: [&str; 7] = [
-    "ClusterTrustBundleAttest",
-    "MutatingAdmissionWebhook",
-    "NamespaceLifecycle",
-    "NodeRestriction",
-    "PodTopologyLabels",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook",
-];
+const FIXED: [&str; 4] = ["ClusterTrustBundleAttest", "NamespaceLifecycle", "NodeRestriction", "PodTopologyLabels"];
 
 /// Plugins of upstream that are off by default, and not there.
-const ABSENT: [&str; 15] = [
+const ABSENT: [&str; 14] = [
     "AlwaysAdmit",
     "AlwaysDeny",
     "AlwaysPullImages",
@@ -84,7 +84,6 @@ const ABSENT: [&str; 15] = [
     "ExtendedResourceToleration",
     "ImagePolicyWebhook",
     "LimitPodHardAntiAffinityTopology",
-    "MutatingAdmissionPolicy",
     "NamespaceAutoProvision",
     "NamespaceExists",
     "OwnerReferencesPermissionEnforcement",
@@ -131,7 +130,8 @@ impl Plugins {
         Plugins(if on { self.0 | bit } else { self.0 & !bit })
     }
 
-    fn has(self, plugin: Plugin) -> bool {
+    /// Whether a plugin is on.
+    pub fn has(self, plugin: Plugin) -> bool {
         self.0 & (1 << plugin as u32) != 0
     }
 }

@@ -1,8 +1,7 @@
-//! A policy: which requests it is about, and what has to be true of them.
+//! A validating policy: which requests it is about, and what has to be true of them.
 
-use super::params::ParamKind;
+use super::policy::{Policy, Sort};
 use crate::admission::cel::{Expression, Names, VariableTypes, Variables, compile, environment};
-use crate::admission::matching::Criteria;
 use cel::env::Env;
 use cel::library::ExpressionSet;
 use cel::types::Type;
@@ -15,14 +14,8 @@ pub(super) const INVALID: &str = "Invalid";
 /// A ValidatingAdmissionPolicy.
 #[derive(Debug)]
 pub(super) struct Definition {
-    /// Its name.
-    pub name: String,
     /// Which requests it is about.
-    pub criteria: Criteria,
-    /// Whether what cannot be told refuses a request.
-    pub required: bool,
-    /// The kind of its parameters.
-    pub param_kind: Option<ParamKind>,
+    pub policy: Policy,
     /// What there is to compile.
     spec: Value,
     expressions: OnceLock<Expressions>,
@@ -65,23 +58,23 @@ pub(super) struct Annotation {
     pub value: Expression,
 }
 
-impl Definition {
-    /// Reads a policy.
-    pub fn read(policy: &Value) -> Self {
-        let spec = policy.get("spec").cloned().unwrap_or_default();
-        Definition {
-            name: policy.name().to_owned(),
-            criteria: Criteria::of_policy(spec.get("matchConstraints").unwrap_or(&Value::Null)),
-            required: spec.str_at(&["failurePolicy"]) != Some("Ignore"),
-            param_kind: spec.get("paramKind").filter(|kind| !kind.is_null()).map(ParamKind::read),
-            spec,
-            expressions: OnceLock::new(),
-        }
+impl Sort for Definition {
+    const POLICIES: &'static str = "/registry/validatingadmissionpolicies/";
+    const BINDINGS: &'static str = "/registry/validatingadmissionpolicybindings/";
+
+    fn read(policy: Policy, spec: Value) -> Self {
+        Definition { policy, spec, expressions: OnceLock::new() }
     }
 
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+}
+
+impl Definition {
     /// Its expressions, compiled when first asked for.
     pub fn expressions(&self) -> &Expressions {
-        self.expressions.get_or_init(|| Expressions::compile(&self.spec, self.param_kind.is_some()))
+        self.expressions.get_or_init(|| Expressions::compile(&self.spec, self.policy.param_kind.is_some()))
     }
 }
 
@@ -89,14 +82,9 @@ impl Expressions {
     fn compile(spec: &Value, params: bool) -> Self {
         let list = |key: &str| spec.get(key).and_then(Value::as_array).unwrap_or_default();
         let types: Arc<VariableTypes> = Arc::default();
-        let names = |authorizer| Names { authorizer, params, variables: true };
+        let names = |authorizer| Names { authorizer, params, variables: true, patches: false };
         let env = environment(ExpressionSet::Stored, names(true), &types);
-        let mut variables = Variables::default();
-        for variable in list("variables") {
-            variables.compile(&env, &types, text(variable, "name"), text(variable, "expression"));
-        }
-        let conditions = list("matchConditions").iter();
-        let conditions: Vec<_> = conditions.map(|c| expression(&env, text(c, "expression"), &[Type::Bool])).collect();
+        let (conditions, variables) = compile_first(spec, &env, &types);
         let messages = environment(ExpressionSet::Stored, names(false), &types);
         let validations = list("validations").iter().map(|v| Validation::compile(v, &env, &messages));
         let validations: Vec<_> = validations.collect();
@@ -105,7 +93,6 @@ impl Expressions {
             value: expression(&env, text(annotation, "valueExpression"), &[Type::String, Type::Null]),
         });
         let annotations: Vec<_> = annotations.collect();
-        const NAMESPACE: &str = "namespaceObject";
         let of_validation = |v: &Validation| {
             v.expression.mentions(NAMESPACE) || v.message_expression.as_ref().is_some_and(|m| m.mentions(NAMESPACE))
         };
@@ -114,6 +101,20 @@ impl Expressions {
             || annotations.iter().any(|a| a.value.mentions(NAMESPACE));
         Expressions { conditions, variables, validations, annotations, namespace }
     }
+}
+
+/// What shows the namespace of the request.
+pub(super) const NAMESPACE: &str = "namespaceObject";
+
+/// The conditions and the variables of a policy.
+pub(super) fn compile_first(spec: &Value, env: &Env, types: &VariableTypes) -> (Vec<Expression>, Variables) {
+    let list = |key: &str| spec.get(key).and_then(Value::as_array).unwrap_or_default();
+    let mut variables = Variables::default();
+    for variable in list("variables") {
+        variables.compile(env, types, text(variable, "name"), text(variable, "expression"));
+    }
+    let conditions = list("matchConditions").iter();
+    (conditions.map(|c| expression(env, text(c, "expression"), &[Type::Bool])).collect(), variables)
 }
 
 impl Validation {
@@ -137,10 +138,10 @@ impl Validation {
     }
 }
 
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+pub(super) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.str_at(&[key]).unwrap_or_default()
 }
 
-fn expression(env: &Env, text: &str, types: &[Type]) -> Expression {
+pub(super) fn expression(env: &Env, text: &str, types: &[Type]) -> Expression {
     Expression::new(text, compile(env, text, types))
 }

@@ -1,15 +1,14 @@
 //! Holding a request against the policies that are bound.
 
 use super::binding::{Action, Binding};
-use super::configured::{Bound, Configured};
-use super::definition::INVALID;
+use super::configured::{self, Configured};
+use super::definition::{Definition, INVALID};
 use super::params;
+use super::select::{self, Seen};
 use super::verdict::{self, Objection, Verdict};
 use crate::Server;
 use crate::admission::Attributes;
-use crate::admission::authorizer::{Check, Who};
-use crate::admission::cel::Scope;
-use crate::admission::matching::{Matching, Place, Versions};
+use crate::admission::matching::{Matching, Versions};
 use crate::answer::Outcome;
 use crate::audit;
 use object::{Status, Value, json, map};
@@ -28,20 +27,12 @@ struct Findings<'w> {
     annotations: Vec<(String, Vec<String>)>,
 }
 
-/// A request as expressions see it.
-struct Seen<'m> {
-    /// With the resource that the policy names.
-    request: Value,
-    /// With the resource of the request.
-    conditions: Value,
-    who: &'m Who,
-    check: &'m Check,
-}
+type Bound = configured::Bound<Definition>;
 
 /// Refuses what a policy refuses. The warnings of policies are told in any case.
 pub(super) async fn dispatch(
     server: &Server,
-    configured: &Configured,
+    configured: &Configured<Definition>,
     attributes: Attributes<'_>,
     object: Option<&Value>,
     warnings: &mut Vec<String>,
@@ -52,7 +43,7 @@ pub(super) async fn dispatch(
     for bound in &configured.bound {
         one(server, bound, &mut matching, &mut versions, &mut findings).await?;
         for (key, values) in findings.annotations.drain(..) {
-            audit::annotate(&format!("{}/{key}", bound.policy.name), || values.join(", "));
+            audit::annotate(&format!("{}/{key}", bound.policy.policy.name), || values.join(", "));
         }
     }
     match findings.denial {
@@ -71,40 +62,17 @@ async fn one(
 ) -> Outcome<()> {
     let policy = &*bound.policy;
     let (object, old) = versions.sent();
-    let place = match matching.meant(&policy.criteria, object, old).await {
-        Ok(Some(place)) => place,
+    let meant = match select::meant(matching, &policy.policy, object, old).await {
+        Ok(Some(meant)) => meant,
         Ok(None) => return Ok(()),
-        Err(failure) => {
-            findings.misconfigured(bound, None, params::text(failure));
-            return Ok(());
-        }
-    };
-    let param_resource = match policy.param_kind.as_ref().map(|kind| kind.resource(&matching.catalogue)).transpose() {
-        Ok(resource) => resource,
         Err(why) => {
             findings.misconfigured(bound, None, why);
             return Ok(());
         }
     };
+    let place = &meant.place;
     for binding in &bound.bindings {
-        let meant = match &binding.criteria {
-            Some(criteria) => matching.meant(criteria, object, old).await.map(|place| place.is_some()),
-            None => Ok(true),
-        };
-        match meant {
-            Ok(true) => {}
-            Ok(false) => continue,
-            Err(failure) => {
-                findings.misconfigured(bound, Some(binding), params::text(failure));
-                continue;
-            }
-        }
-        let params = match (&param_resource, &binding.params) {
-            (Some(resource), Some(reference)) => params::find(server, resource, reference, matching.namespace()).await,
-            // Parameters that are not asked for, or not given.
-            _ => Ok(vec![Value::Null]),
-        };
-        let params = match params {
+        let params = match select::params(server, matching, binding, &meant, object, old).await {
             Ok(params) if params.is_empty() => continue,
             Ok(params) => params,
             Err(why) => {
@@ -112,7 +80,7 @@ async fn one(
                 continue;
             }
         };
-        if let Err(failure) = versions.prepare(matching, &place).await {
+        if let Err(failure) = versions.prepare(matching, place).await {
             let why = format!("failed to convert object version: {}", params::text(failure));
             findings.misconfigured(bound, Some(binding), why);
             continue;
@@ -122,8 +90,8 @@ async fn one(
             false => Value::Null,
         };
         let (who, check) = matching.authorizer();
-        let seen = Seen::new(matching, &place, &who, &check);
-        let objects = versions.get(&place);
+        let seen = Seen::new(matching, place, &who, &check);
+        let objects = versions.get(place);
         for param in &params {
             let (scope, conditions) = seen.scopes(objects, &namespace, param);
             findings.act(bound, binding, verdict::reach(policy, conditions, scope));
@@ -132,37 +100,10 @@ async fn one(
     Ok(())
 }
 
-impl<'m> Seen<'m> {
-    fn new(matching: &Matching<'_>, place: &Place, who: &'m Who, check: &'m Check) -> Self {
-        let request = matching.request_of_expressions(place);
-        let mut conditions = request.clone();
-        conditions.set_at(&["resource"], matching.resource(&matching.place()));
-        Seen { request, conditions, who, check }
-    }
-
-    /// What validations look at, and what conditions look at.
-    fn scopes<'o>(
-        &'o self,
-        (object, old): (Option<&'o Value>, Option<&'o Value>),
-        namespace: &'o Value,
-        params: &'o Value,
-    ) -> (Scope<'o>, Scope<'o>) {
-        let scope = Scope {
-            object: object.unwrap_or(&Value::Null),
-            old: old.unwrap_or(&Value::Null),
-            request: &self.request,
-            namespace,
-            params,
-            authorizer: Some((self.who, self.check)),
-        };
-        (scope, Scope { request: &self.conditions, namespace: &Value::Null, ..scope })
-    }
-}
-
 impl Findings<'_> {
     /// A policy or binding that cannot be applied.
     fn misconfigured(&mut self, bound: &Bound, binding: Option<&Binding>, why: String) {
-        if !bound.policy.required {
+        if !bound.policy.policy.required {
             return;
         }
         let what = if binding.is_some() { "binding" } else { "policy" };
@@ -173,7 +114,7 @@ impl Findings<'_> {
     fn act(&mut self, bound: &Bound, binding: &Binding, verdict: Verdict) {
         for objection in verdict.objections {
             for action in &binding.actions {
-                let (policy, binding_name, message) = (&bound.policy.name, &binding.name, &objection.message);
+                let (policy, binding_name, message) = (&bound.policy.policy.name, &binding.name, &objection.message);
                 match action {
                     Action::Deny => self.deny(bound, Some(binding), message, objection.reason),
                     Action::Warn => self.warnings.push(format!(
@@ -199,7 +140,7 @@ impl Findings<'_> {
         if self.denial.is_some() {
             return;
         }
-        let policy = &bound.policy.name;
+        let policy = &bound.policy.policy.name;
         let with = binding.map(|b| format!(" with binding '{}'", b.name)).unwrap_or_default();
         let message = format!("ValidatingAdmissionPolicy '{policy}'{with} denied request: {message}");
         self.denial = Some(Denial { message, reason });
@@ -214,7 +155,7 @@ fn failure(bound: &Bound, binding: &Binding, objection: &Objection) -> String {
     let actions: Vec<Value> = binding.actions.iter().map(|action| Value::from(action.name())).collect();
     let failure = map! {
         "message" => objection.message.as_str(),
-        "policy" => bound.policy.name.as_str(),
+        "policy" => bound.policy.policy.name.as_str(),
         "binding" => binding.name.as_str(),
         "expressionIndex" => objection.index as i64,
         "validationActions" => actions,
@@ -224,15 +165,7 @@ fn failure(bound: &Bound, binding: &Binding, objection: &Objection) -> String {
 
 /// The answer to a request that is refused.
 fn refusal(attributes: Attributes<'_>, object: Option<&Value>, denial: Denial) -> Status {
-    let own = |object: &Value| match object.name() {
-        "" => Some(object.meta_str("generateName").to_owned()).filter(|prefix| !prefix.is_empty()),
-        name => Some(name.to_owned()),
-    };
-    let name = match attributes.name {
-        "" => object.and_then(own).unwrap_or_else(|| "Unknown".to_owned()),
-        name => name.to_owned(),
-    };
-    let mut status = Status::forbidden(attributes.resource.qualified(), &name, &denial.message);
+    let mut status = select::forbidden(attributes, object, &denial.message);
     status.reason = denial.reason;
     status.code = match denial.reason {
         "Forbidden" => 403,

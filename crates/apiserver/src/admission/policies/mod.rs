@@ -1,4 +1,5 @@
-//! ValidatingAdmissionPolicies: CEL expressions that refuse requests, or warn of them.
+//! Policies in CEL: ValidatingAdmissionPolicies refuse requests, or warn of them; MutatingAdmissionPolicies
+//! ([`MutatingPolicies`]) change objects.
 //!
 //! Policies and bindings are read when the server starts and whenever one is written, before that write is answered; a
 //! policy's expressions are compiled when a request is first meant by it, and kept until the policy changes. Where no
@@ -9,21 +10,31 @@ mod check;
 mod configured;
 mod definition;
 mod dispatch;
+mod mutating;
 mod params;
+mod policy;
+mod select;
+mod type_check;
 mod verdict;
 
-pub(crate) use check::expression_errors;
+pub use mutating::MutatingPolicies;
+
+pub(crate) use check::{expression_errors, mutation_errors};
+pub use type_check::{Warning, check_types};
 
 use self::configured::Configured;
+use self::definition::Definition;
+use self::policy::Sort;
 use super::{Admission, Attributes, Step};
 use crate::Server;
+use crate::answer::Outcome;
 use crate::catalogue::Resource;
 use crate::registry;
 use arc_swap::ArcSwap;
 use object::Value;
 use std::sync::Arc;
 
-/// What policies never refuse: themselves, lest nobody could mend them, and questions without which nobody gets in.
+/// What policies never see: themselves, lest nobody could mend them, and questions without which nobody gets in.
 const EXEMPT: [(&str, &str); 10] = [
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
@@ -37,13 +48,40 @@ const EXEMPT: [(&str, &str); 10] = [
     ("authorization.k8s.io", "subjectaccessreviews"),
 ];
 
-/// Holds requests against the policies that are bound.
-#[derive(Debug, Default)]
-pub struct Policies {
-    configured: ArcSwap<Configured>,
+/// The bound policies of a sort, read again whenever one changes.
+#[derive(Debug)]
+struct Kept<S> {
+    configured: ArcSwap<Configured<S>>,
     /// Held while policies are read, so that an older reading never takes the place of a newer one.
     reading: tokio::sync::Mutex<()>,
 }
+
+impl<S> Default for Kept<S> {
+    fn default() -> Self {
+        Kept { configured: ArcSwap::default(), reading: tokio::sync::Mutex::default() }
+    }
+}
+
+impl<S: Sort> Kept<S> {
+    /// Whether any might be about a resource.
+    fn concern(&self, resource: &Resource) -> bool {
+        let configured = self.configured.load();
+        configured.concern(&resource.group, &resource.plural)
+            && !EXEMPT.contains(&(resource.group.as_str(), resource.plural.as_str()))
+    }
+
+    async fn read(&self, server: &Server) -> Outcome<()> {
+        let _reading = self.reading.lock().await;
+        let held = self.configured.load_full();
+        let configured = Configured::read(&*server.store, &held).await.map_err(registry::read_failure)?;
+        self.configured.store(Arc::new(configured));
+        Ok(())
+    }
+}
+
+/// Holds requests against the validating policies that are bound.
+#[derive(Debug, Default)]
+pub struct Policies(Kept<Definition>);
 
 impl Admission for Policies {
     fn validate<'a>(
@@ -54,18 +92,16 @@ impl Admission for Policies {
         warnings: &'a mut Vec<String>,
     ) -> Step<'a, ()> {
         Box::pin(async move {
-            if !self.concerns(attributes.resource) {
+            if !self.0.concern(attributes.resource) {
                 return Ok(());
             }
-            let configured = self.configured.load_full();
+            let configured = self.0.configured.load_full();
             dispatch::dispatch(server, &configured, attributes, object, warnings).await
         })
     }
 
     fn concerns(&self, resource: &Resource) -> bool {
-        let configured = self.configured.load();
-        configured.concern(&resource.group, &resource.plural)
-            && !EXEMPT.contains(&(resource.group.as_str(), resource.plural.as_str()))
+        self.0.concern(resource)
     }
 
     fn mutates(&self, _: &Resource) -> bool {
@@ -73,12 +109,6 @@ impl Admission for Policies {
     }
 
     fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {
-        Box::pin(async move {
-            let _reading = self.reading.lock().await;
-            let held = self.configured.load_full();
-            let configured = Configured::read(&*server.store, &held).await.map_err(registry::read_failure)?;
-            self.configured.store(Arc::new(configured));
-            Ok(())
-        })
+        Box::pin(self.0.read(server))
     }
 }

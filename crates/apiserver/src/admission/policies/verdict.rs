@@ -36,7 +36,7 @@ impl Verdict {
     /// The policy as a whole could not be evaluated.
     fn failed(policy: &Definition, why: String) -> Self {
         let objection = Objection { index: 0, message: why, reason: INVALID };
-        let objections = if policy.required { vec![objection] } else { Vec::new() };
+        let objections = if policy.policy.required { vec![objection] } else { Vec::new() };
         Verdict { objections, ..Verdict::default() }
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn reach(policy: &Definition, conditions: Scope<'_>, scope: Scope<'_>
         match value {
             Ok(Some(value)) => verdict.annotations.push((key.to_owned(), value)),
             Ok(None) => {}
-            Err(why) if policy.required => verdict.errors.push(why),
+            Err(why) if policy.policy.required => verdict.errors.push(why),
             Err(_) => {}
         }
     }
@@ -114,7 +114,7 @@ fn validate(
             Ok(true) => continue,
             Ok(false) => (false, told(validation, message), validation.reason),
         };
-        if !error || policy.required {
+        if !error || policy.policy.required {
             objections.push(Objection { index, message, reason });
         }
     }
@@ -164,7 +164,9 @@ mod tests {
 
     /// What a policy with a spec says of an object.
     fn verdict(spec: &str, object: &str) -> Verdict {
-        let policy = Definition::read(&value(&format!(r#"{{"metadata":{{"name":"p"}},"spec":{spec}}}"#)));
+        let policy: Definition = crate::admission::policies::policy::read(&value(&format!(
+            r#"{{"metadata":{{"name":"p"}},"spec":{spec}}}"#
+        )));
         let (object, params) = (value(object), value(r#"{"max":3}"#));
         let who = Who::new(Arc::new(AlwaysAllow), Arc::new(UserInfo::default()));
         let check = Check::new(who.clone(), "g", "r");

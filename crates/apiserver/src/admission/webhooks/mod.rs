@@ -13,7 +13,8 @@ mod validating;
 pub(crate) use check::condition_errors;
 
 use self::configured::Configured;
-use super::{Admission, Attributes, Step};
+use super::plugins::{Plugin, Plugins};
+use super::{Admission, Attributes, Rounds, Step};
 use crate::Server;
 use crate::answer::Failure;
 use crate::catalogue::Resource;
@@ -40,22 +41,35 @@ pub struct Webhooks {
     /// Held while configurations are read, so that an older reading never takes the place of a newer one.
     reading: tokio::sync::Mutex<()>,
     attribute: bool,
+    mutating: bool,
+    validating: bool,
 }
 
 impl Webhooks {
     /// Webhooks that are called by a client. `attribute` is whether what a webhook changes is owned by it, not by the
     /// one who writes.
     pub fn new(client: Arc<WebhookClient>, attribute: bool) -> Self {
-        Webhooks { client, configured: ArcSwap::default(), reading: tokio::sync::Mutex::default(), attribute }
+        let (configured, reading) = (ArcSwap::default(), tokio::sync::Mutex::default());
+        Webhooks { client, configured, reading, attribute, mutating: true, validating: true }
+    }
+
+    /// Only those whose plugin is on.
+    pub fn switched(self, plugins: Plugins) -> Self {
+        Webhooks {
+            mutating: plugins.has(Plugin::MutatingAdmissionWebhook),
+            validating: plugins.has(Plugin::ValidatingAdmissionWebhook),
+            ..self
+        }
     }
 }
 
 impl Admission for Webhooks {
-    fn mutate<'a>(
+    fn mutate_in<'a>(
         &'a self,
         server: &'a Server,
         attributes: Attributes<'a>,
         object: Option<&'a mut Value>,
+        rounds: &'a mut Rounds,
         warnings: &'a mut Vec<String>,
     ) -> Step<'a, bool> {
         Box::pin(async move {
@@ -64,7 +78,8 @@ impl Admission for Webhooks {
                 return Ok(false);
             }
             let calls = mutating::Calls { client: &self.client, attribute: self.attribute };
-            mutating::dispatch(calls, server, &configured.mutating, attributes, object, warnings).await
+            let reinvocation = rounds.of_webhooks();
+            mutating::dispatch(calls, server, &configured.mutating, attributes, object, reinvocation, warnings).await
         })
     }
 
@@ -94,7 +109,13 @@ impl Admission for Webhooks {
     fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {
         Box::pin(async move {
             let _reading = self.reading.lock().await;
-            let configured = Configured::read(&*server.store).await.map_err(registry::read_failure)?;
+            let mut configured = Configured::read(&*server.store).await.map_err(registry::read_failure)?;
+            if !self.mutating {
+                configured.mutating.clear();
+            }
+            if !self.validating {
+                configured.validating.clear();
+            }
             self.configured.store(Arc::new(configured));
             Ok(())
         })

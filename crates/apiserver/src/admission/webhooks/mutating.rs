@@ -1,5 +1,5 @@
 //! Webhooks that may change an object. They are called one after the other, each sees what the one before made; those
-//! that ask for it are called once more when a later one changed something.
+//! that ask for it are called once more when somebody changed something afterwards.
 
 use super::Refusal;
 use super::conditions;
@@ -7,12 +7,12 @@ use super::configured::Hook;
 use super::review::Call;
 use crate::Server;
 use crate::admission::Attributes;
-use crate::admission::matching::{Matching, Place};
+use crate::admission::matching::{Current, Matching, Place};
+use crate::admission::rounds::Reinvocation;
 use crate::answer::Outcome;
 use crate::webhooks::WebhookClient;
 use object::{Status, Value, go, json};
 use patch::json_patch::JsonPatch;
-use std::collections::HashSet;
 
 /// How webhooks are called.
 #[derive(Clone, Copy)]
@@ -23,27 +23,6 @@ pub(super) struct Calls<'a> {
     pub attribute: bool,
 }
 
-/// The objects of a request, in the version of the webhook that was called last.
-struct Current<'a> {
-    place: Place,
-    object: Option<Value>,
-    old: Option<Value>,
-    /// What `old` was before any conversion.
-    original: Option<&'a Value>,
-    changed: bool,
-}
-
-/// Which webhooks are called again.
-#[derive(Default)]
-struct Reinvocation {
-    /// Were called, and would be called again.
-    called: HashSet<String>,
-    /// Are called again.
-    again: HashSet<String>,
-    /// Whether anything was changed.
-    wanted: bool,
-}
-
 /// Lets webhooks change the object of a request; tells whether one did.
 pub(super) async fn dispatch(
     calls: Calls<'_>,
@@ -51,38 +30,17 @@ pub(super) async fn dispatch(
     hooks: &[Hook],
     attributes: Attributes<'_>,
     object: Option<&mut Value>,
+    reinvocation: &mut Reinvocation,
     warnings: &mut Vec<String>,
 ) -> Outcome<bool> {
     let mut matching = Matching::new(server, attributes);
-    let own = matching.place();
-    let mut current = Current {
-        place: own.clone(),
-        object: object.as_deref().cloned(),
-        old: attributes.old.cloned(),
-        original: attributes.old,
-        changed: false,
-    };
-    let mut reinvocation = Reinvocation::default();
-    for round in 0..2 {
-        for hook in hooks {
-            if round == 1 && !reinvocation.again.contains(&hook.uid) {
-                continue;
-            }
-            one(calls, hook, &mut matching, &mut current, &mut reinvocation, warnings).await?;
-        }
-        if !reinvocation.wanted {
-            break;
+    let mut current = Current::new(&matching, object.as_deref());
+    for hook in hooks {
+        if reinvocation.runs(&hook.uid) {
+            one(calls, hook, &mut matching, &mut current, reinvocation, warnings).await?;
         }
     }
-    if !current.changed {
-        return Ok(false);
-    }
-    current.bring_to(&matching, &own).await?;
-    if let (Some(object), Some(new)) = (object, current.object) {
-        check_version(&new, &own)?;
-        *object = new;
-    }
-    Ok(true)
+    current.finish(&matching, object).await
 }
 
 /// Calls one webhook, if it is to be called.
@@ -118,12 +76,10 @@ async fn one(
         Err(refusal) => Err(refusal),
     };
     if let Ok(true) = changed {
-        // Whoever was called before has to see the change.
-        reinvocation.again.extend(reinvocation.called.drain());
-        reinvocation.wanted = true;
+        reinvocation.changed();
     }
     if hook.reinvoked {
-        reinvocation.called.insert(hook.uid.clone());
+        reinvocation.ran(&hook.uid);
     }
     match changed {
         Ok(_) => Ok(()),
@@ -190,36 +146,5 @@ fn decode(matching: &Matching<'_>, place: &Place, object: &mut Value) -> Result<
     if !custom && object.str_at(&["apiVersion"]).unwrap_or_default().is_empty() {
         object.set_at(&["apiVersion"], place.api_version().into());
     }
-    matching.complete(place, object)
-}
-
-/// An error if an object left its version.
-fn check_version(object: &Value, place: &Place) -> Outcome<()> {
-    let text = |key: &str| object.str_at(&[key]).unwrap_or_default();
-    let wanted = place.api_version();
-    if text("apiVersion") == wanted {
-        return Ok(());
-    }
-    let (version, kind) = (text("apiVersion"), text("kind"));
-    let why =
-        format!("{version}, Kind={kind} is unstructured and is not suitable for converting to {}", go::quote(&wanted));
-    Err(Status::unknown(why).into())
-}
-
-impl Current<'_> {
-    /// Converts the objects to another version.
-    async fn bring_to(&mut self, matching: &Matching<'_>, place: &Place) -> Outcome<()> {
-        if self.place.kind == place.kind {
-            self.place = place.clone();
-            return Ok(());
-        }
-        if let Some(object) = self.object.take() {
-            self.object = Some(matching.convert(object, &self.place, place).await?);
-        }
-        if let Some(original) = self.original {
-            self.old = Some(matching.convert(original.clone(), &matching.place(), place).await?);
-        }
-        self.place = place.clone();
-        Ok(())
-    }
+    matching.complete(place, object).map(drop)
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use object::field::{FieldError, Path, Shown};
 use object::{Map, Value, go, names};
 
-const GROUP: &str = "admissionregistration.k8s.io";
+pub(super) const GROUP: &str = "admissionregistration.k8s.io";
 
 pub(super) const POLICIES: Resource = Resource {
     categories: &["api-extensions"],
@@ -50,17 +50,17 @@ pub(super) const BINDINGS: Resource = Resource {
         GROUP,
         "ValidatingAdmissionPolicyBinding",
         "validatingadmissionpolicybindings",
-        &[Version::stored("v1", "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding").with_default(
-            |object| {
-                if let Some(spec) = object_mut(object, &["spec"]) {
-                    matching::default_match_resources(spec, "matchResources");
-                }
-            },
-        )],
+        &[Version::stored("v1", "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding")
+            .with_default(default_binding)],
     )
 };
 
 fn policy_cells(object: &Value, now: Timestamp) -> Vec<Value> {
+    cells_counting("validations", object, now)
+}
+
+/// The cells of a policy that has a list of rules.
+pub(super) fn cells_counting(rules: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     let spec = object.sub("spec");
     let kind = spec.sub("paramKind");
     let shown = match (spec.has("paramKind"), kind.text("apiVersion")) {
@@ -68,11 +68,11 @@ fn policy_cells(object: &Value, now: Timestamp) -> Vec<Value> {
         (true, "") => kind.text("kind").to_owned(),
         (true, version) => format!("{version}/{}", kind.text("kind")),
     };
-    let count = spec.list("validations").len() as i64;
+    let count = spec.list(rules).len() as i64;
     vec![object.name().into(), Value::Int(count), shown.into(), table::age(object, now)]
 }
 
-fn binding_cells(object: &Value, now: Timestamp) -> Vec<Value> {
+pub(super) fn binding_cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let spec = object.sub("spec");
     let parameters = spec.sub("paramRef");
     let shown = match (spec.has("paramRef"), parameters.text("namespace"), parameters.text("name")) {
@@ -85,13 +85,19 @@ fn binding_cells(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![object.name().into(), spec.text("policyName").into(), shown.into(), table::age(object, now)]
 }
 
-fn default(object: &mut Value) {
+pub(super) fn default(object: &mut Value) {
     let Some(spec) = object_mut(object, &["spec"]) else { return };
     default_to(spec, "failurePolicy", "Fail");
     matching::default_match_resources(spec, "matchConstraints");
 }
 
-fn match_resources(value: &Value, path: &Path<'_>, out: &mut Errors) {
+pub(super) fn default_binding(object: &mut Value) {
+    if let Some(spec) = object_mut(object, &["spec"]) {
+        matching::default_match_resources(spec, "matchResources");
+    }
+}
+
+pub(super) fn match_resources(value: &Value, path: &Path<'_>, out: &mut Errors) {
     if value.has("matchPolicy") {
         check::one_of(value, "matchPolicy", &["Equivalent", "Exact"], path, out);
     } else {
@@ -122,29 +128,39 @@ fn match_resources(value: &Value, path: &Path<'_>, out: &mut Errors) {
     }
 }
 
-fn validate(object: &Value) -> Errors {
-    let mut out = Errors::new();
-    let path = Path::ROOT.child("spec");
-    let spec = object.sub("spec");
+/// What both sorts of policies say of the requests that they are about.
+pub(super) fn which_requests(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     if spec.has("failurePolicy") {
-        check::one_of(spec, "failurePolicy", &["Fail", "Ignore"], &path, &mut out);
+        check::one_of(spec, "failurePolicy", &["Fail", "Ignore"], path, out);
     } else {
         out.push(FieldError::required(&path.child("failurePolicy"), ""));
     }
     if spec.has("paramKind") {
-        param_kind(spec.sub("paramKind"), &path.child("paramKind"), &mut out);
+        param_kind(spec.sub("paramKind"), &path.child("paramKind"), out);
     }
     let at = path.child("matchConstraints");
     if spec.has("matchConstraints") {
-        match_resources(spec.sub("matchConstraints"), &at, &mut out);
+        match_resources(spec.sub("matchConstraints"), &at, out);
         if spec.sub("matchConstraints").list("resourceRules").is_empty() {
             out.push(FieldError::required(&at.child("resourceRules"), ""));
         }
     } else {
         out.push(FieldError::required(&at, ""));
     }
-    matching::match_conditions(spec.list("matchConditions"), &path.child("matchConditions"), &mut out);
-    variables(spec.list("variables"), &path.child("variables"), &mut out);
+}
+
+/// What both sorts of policies have before their rules.
+pub(super) fn conditions_and_variables(spec: &Value, path: &Path<'_>, out: &mut Errors) {
+    matching::match_conditions(spec.list("matchConditions"), &path.child("matchConditions"), out);
+    variables(spec.list("variables"), &path.child("variables"), out);
+}
+
+fn validate(object: &Value) -> Errors {
+    let mut out = Errors::new();
+    let path = Path::ROOT.child("spec");
+    let spec = object.sub("spec");
+    which_requests(spec, &path, &mut out);
+    conditions_and_variables(spec, &path, &mut out);
     let (validations, annotations) = (spec.list("validations"), spec.list("auditAnnotations"));
     if validations.is_empty() && annotations.is_empty() {
         let why = "validations or auditAnnotations must contain at least one item";
@@ -303,14 +319,12 @@ fn validation(value: &Value, path: &Path<'_>, out: &mut Errors) {
     }
 }
 
-fn validate_binding(object: &Value) -> Errors {
-    let mut out = Errors::new();
-    let path = Path::ROOT.child("spec");
-    let spec = object.sub("spec");
+/// What both sorts of bindings say of their policy, its parameters and the requests.
+pub(super) fn bound(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     if spec.text("policyName").is_empty() {
         out.push(FieldError::required(&path.child("policyName"), ""));
     } else {
-        check::name(names::dns1123_subdomain, spec.text("policyName"), &path.child("policyName"), &mut out);
+        check::name(names::dns1123_subdomain, spec.text("policyName"), &path.child("policyName"), out);
     }
     if spec.has("paramRef") {
         let reference = spec.sub("paramRef");
@@ -326,20 +340,27 @@ fn validate_binding(object: &Value) -> Errors {
             _ => {}
         }
         if reference.has("selector") {
-            check::label_selector(reference.sub("selector"), &at.child("selector"), &mut out);
+            check::label_selector(reference.sub("selector"), &at.child("selector"), out);
         }
         if !reference.text("name").is_empty() {
-            check::name(names::path_segment, reference.text("name"), &at.child("name"), &mut out);
+            check::name(names::path_segment, reference.text("name"), &at.child("name"), out);
         }
         if !reference.has("parameterNotFoundAction") {
             out.push(FieldError::required(&at.child("parameterNotFoundAction"), ""));
         } else {
-            check::one_of(reference, "parameterNotFoundAction", &["Deny", "Allow"], &at, &mut out);
+            check::one_of(reference, "parameterNotFoundAction", &["Deny", "Allow"], &at, out);
         }
     }
     if spec.has("matchResources") {
-        match_resources(spec.sub("matchResources"), &path.child("matchResources"), &mut out);
+        match_resources(spec.sub("matchResources"), &path.child("matchResources"), out);
     }
+}
+
+fn validate_binding(object: &Value) -> Errors {
+    let mut out = Errors::new();
+    let path = Path::ROOT.child("spec");
+    let spec = object.sub("spec");
+    bound(spec, &path, &mut out);
     let actions = spec.strings("validationActions");
     let at = path.child("validationActions");
     if actions.is_empty() {

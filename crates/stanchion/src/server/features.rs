@@ -1,0 +1,117 @@
+//! What is served only where it is asked for: `--feature-gates` and `--runtime-config`, in upstream's form.
+
+use clap::Args as ClapArgs;
+
+/// Flags about what is off by default.
+#[derive(ClapArgs, Debug)]
+pub struct Args {
+    /// Features that are on or off: MutatingAdmissionPolicy=true
+    #[arg(long, value_name = "NAME=BOOL,...", value_delimiter = ',', env = "STANCHION_FEATURE_GATES")]
+    feature_gates: Vec<String>,
+
+    /// Versions of groups that are served: admissionregistration.k8s.io/v1alpha1=true
+    #[arg(long, value_name = "GROUP/VERSION=BOOL,...", value_delimiter = ',', env = "STANCHION_RUNTIME_CONFIG")]
+    runtime_config: Vec<String>,
+}
+
+/// What is on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// MutatingAdmissionPolicies: the feature is on and its version is served.
+    pub mutating_policies: bool,
+}
+
+/// The versions that [`Args::runtime_config`] can switch; the last one that names them counts.
+const ALPHA: [&str; 3] = ["admissionregistration.k8s.io/v1alpha1", "api/alpha", "api/all"];
+/// What names versions that are always served.
+const SERVED: [&str; 2] = ["api/ga", "api/beta"];
+
+impl Args {
+    /// Reads the flags.
+    ///
+    /// # Errors
+    /// What is unknown, or cannot be switched off.
+    pub fn read(&self) -> Result<Features, String> {
+        let (mut gate, mut alpha) = (false, [None; ALPHA.len()]);
+        for (name, on) in switches(&self.feature_gates)? {
+            match name {
+                "MutatingAdmissionPolicy" => gate = on,
+                "AllAlpha" => gate |= on,
+                "AllBeta" => {}
+                _ => return Err(format!("unrecognized feature gate: {name}")),
+            }
+        }
+        for (name, on) in switches(&self.runtime_config)? {
+            match ALPHA.iter().position(|known| *known == name) {
+                Some(place) => alpha[place] = Some(on),
+                None if on && (SERVED.contains(&name) || is_served(name)) => {}
+                None if is_served(name) || SERVED.contains(&name) => {
+                    return Err(format!("{name} cannot be switched off"));
+                }
+                None => return Err(format!("unknown api groups or versions: {name}")),
+            }
+        }
+        // What names the version itself goes before what names many.
+        let served = alpha.into_iter().flatten().next().unwrap_or(false);
+        Ok(Features { mutating_policies: gate && served })
+    }
+}
+
+impl Features {
+    /// The built-in resources that are served beside those that always are.
+    pub fn optional(self) -> Vec<&'static str> {
+        if self.mutating_policies { kinds::optional().iter().map(|r| r.plural).collect() } else { Vec::new() }
+    }
+}
+
+fn is_served(name: &str) -> bool {
+    let (group, version) = name.split_once('/').unwrap_or(("", name));
+    kinds::group_versions(group).contains(&version)
+}
+
+fn switches(texts: &[String]) -> Result<Vec<(&str, bool)>, String> {
+    let read = |text: &'_ String| -> Result<(usize, bool), String> {
+        let (name, value) = text.split_once('=').unwrap_or((text, "true"));
+        match value {
+            "" | "true" | "1" | "t" | "T" | "TRUE" | "True" => Ok((name.len(), true)),
+            "false" | "0" | "f" | "F" | "FALSE" | "False" => Ok((name.len(), false)),
+            _ => Err(format!("invalid value of {name}={value}: it has to be true or false")),
+        }
+    };
+    texts.iter().map(|text| read(text).map(|(end, on)| (text.get(..end).unwrap_or_default(), on))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(gates: &[&str], runtime: &[&str]) -> Result<bool, String> {
+        let texts = |texts: &[&str]| texts.iter().map(|t| (*t).to_owned()).collect();
+        let args = Args { feature_gates: texts(gates), runtime_config: texts(runtime) };
+        args.read().map(|features| features.mutating_policies)
+    }
+
+    #[test]
+    fn alpha_kinds_need_their_feature_and_their_version() {
+        const GATE: &str = "MutatingAdmissionPolicy=true";
+        const VERSION: &str = "admissionregistration.k8s.io/v1alpha1";
+        for (gates, runtime, on) in [
+            (&[][..], &[][..], false),
+            (&[GATE], &[], false),
+            (&[], &["admissionregistration.k8s.io/v1alpha1=true"], false),
+            (&[GATE], &["admissionregistration.k8s.io/v1alpha1=true"], true),
+            (&[GATE], &[VERSION], true),
+            (&["AllAlpha=true"], &["api/alpha=true", "apps/v1=true"], true),
+            (&[GATE], &["api/all=true", "admissionregistration.k8s.io/v1alpha1=false"], false),
+        ] {
+            assert_eq!(read(gates, runtime), Ok(on), "{gates:?} {runtime:?}");
+        }
+        assert_eq!(read(&["Nonsense=true"], &[]).unwrap_err(), "unrecognized feature gate: Nonsense");
+        assert_eq!(
+            read(&["AllBeta=maybe"], &[]).unwrap_err(),
+            "invalid value of AllBeta=maybe: it has to be true or false"
+        );
+        assert_eq!(read(&[], &["apps/v1=false"]).unwrap_err(), "apps/v1 cannot be switched off");
+        assert!(read(&[], &["nowhere/v1=true"]).unwrap_err().contains("nowhere/v1"));
+    }
+}
