@@ -3,9 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use apiserver::{Options, Server};
-use client::Patch;
-use client::PatchParams;
 use client::resources::VALIDATING_ADMISSION_POLICIES;
+use client::{Patch, PatchParams};
 use controllers::{Context, Settings, start};
 use object::{Value, json};
 use std::sync::Arc;
@@ -27,15 +26,17 @@ async fn a_policy_is_checked_whenever_it_changed() {
         for _ in 0..600 {
             let policy = api.find("", "p").await.unwrap().unwrap();
             if policy.at(&["status", "observedGeneration"]) == Some(&Value::Int(generation)) {
-                return json::to_string(policy.get("status").unwrap());
+                return policy.get("status").cloned().unwrap();
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         panic!("generation {generation} is not observed");
     };
-    let warning = r#"{"observedGeneration":1,"typeChecking":{"expressionWarnings":[{"fieldRef":"spec.validations[0].expression","warning":"apps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'replicas'\n | object.replicas \u003e 1\n | ......^\n"}]}}"#;
-    assert_eq!(status(1).await.replace('>', "\\u003e"), warning);
+    let warning = r#"{"observedGeneration":1,"typeChecking":{"expressionWarnings":[{"fieldRef":"spec.validations[0].expression",
+        "warning":"apps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'replicas'\n | object.replicas > 1\n | ......^\n"}]}}"#;
+    assert_eq!(status(1).await, json::parse(warning.as_bytes()).unwrap());
     let better = json::parse(br#"{"spec":{"validations":[{"expression":"object.spec.replicas > 1"}]}}"#).unwrap();
     api.patch("", "p", &Patch::Merge(better), &PatchParams::default()).await.unwrap();
-    assert_eq!(status(2).await, r#"{"observedGeneration":2,"typeChecking":{}}"#);
+    // Applying no warnings where there were some leaves nothing, as on a real server.
+    assert_eq!(status(2).await, json::parse(br#"{"observedGeneration":2}"#).unwrap());
 }

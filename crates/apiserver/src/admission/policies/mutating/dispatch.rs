@@ -181,7 +181,8 @@ fn mutated(
     let unknown = matching.complete(place, &mut new)?;
     match mutation {
         Mutation::JsonPatch(_) if !unknown.is_empty() => {
-            let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {}", go::quote(path))).collect();
+            let unknown: Vec<String> =
+                unknown.iter().map(|path| format!("unknown field {}", go::quote(path))).collect();
             let why = format!("strict decoding error: {}", unknown.join(", "));
             Err(Status::internal(why).into())
         }
