@@ -171,7 +171,7 @@ impl Session {
         for entry in current.flat_map(|tracker| &tracker.entries) {
             let Some(raw) = entry.raw.as_ref().filter(|_| entry.cluster.is_empty()) else { continue };
             let live = self.live(entry).await?;
-            let told = match three_way::change(live.as_ref(), raw, &Strategy::default())? {
+            let told = match three_way::change(live.as_ref(), raw, raw, &Strategy::default())? {
                 Change::None => continue,
                 Change::Create(_) => "is missing".to_owned(),
                 Change::Patch(Patch::Strategic(patch) | Patch::Merge(patch)) => {
