@@ -1,7 +1,7 @@
 //! The controllers that keep declared resources as declared, on the engine of the crate `keeper`, against any cluster:
 //! tenants and what they declare, permits, Applications.
 //!
-//! * [`run`], [`Options`]: the manager;
+//! * [`run`], [`Manager`], [`Options`]: the manager;
 //! * [`kinds`]: the kinds and their definitions, those of `capsule.clastix.io/v1beta2`, so that manifests written for
 //!   Capsule work unchanged;
 //! * [`replication`], [`block`], [`tenancy`]: what objects say, and which namespaces they mean;
@@ -42,4 +42,4 @@ pub mod tenancy;
 mod tenants;
 
 pub use admission::Admission;
-pub use manager::{Options, run};
+pub use manager::{Manager, Options, run};

@@ -17,7 +17,6 @@ use client::cache::Selection;
 use client::events::Recorder;
 use client::resources::NAMESPACES;
 use client::{Cache, Change, Client, Clock, Error, Queue};
-use futures_util::FutureExt;
 use keeper::Keeper;
 use object::Value;
 use parking_lot::Mutex;
@@ -27,6 +26,8 @@ use tokio::task::JoinSet;
 
 /// The user as whom Capsule works by default.
 const USER: &str = "system:serviceaccount:capsule-system:capsule";
+/// The index of parents by the users that work for them.
+const BY_ACCOUNT: &str = "account";
 /// Workers of each controller.
 const WIDTH: usize = 8;
 
@@ -106,7 +107,14 @@ impl Shared {
     pub fn is_account(&self, user: &str) -> bool {
         let parts = user.strip_prefix("system:serviceaccount:").and_then(|u| u.split_once(':'));
         let Some((namespace, name)) = parts else { return false };
+        // Where another replica does the work, only statuses say who does it.
         self.accounts.lock().values().any(|a| a.namespace == namespace && a.name == name)
+            || self.parents().into_iter().any(|cache| !cache.indexed(BY_ACCOUNT, user).is_empty())
+    }
+
+    /// What manages objects.
+    pub fn parents(&self) -> [&Arc<Cache>; 3] {
+        [&self.global_tenant_resources, &self.tenant_resources, &self.permits]
     }
 
     /// Whether a user is the account that works for a parent, by the parent's key.
@@ -121,9 +129,7 @@ impl Shared {
         {
             return Some(account.clone());
         }
-        let text = |key| parent.str_at(&["status", "serviceAccount", key]).filter(|t| !t.is_empty());
-        let (namespace, name) = text("namespace").zip(text("name"))?;
-        Some(Account { namespace: namespace.to_owned(), name: name.to_owned() })
+        replications::recorded_account(parent)
     }
 
     /// Whether whoever writes is an administrator: by the configuration, or of the cluster.
@@ -143,6 +149,105 @@ impl Shared {
     }
 }
 
+/// The manager with its caches filled, before it does anything. Admission answers from now on.
+pub struct Manager {
+    shared: Arc<Shared>,
+    tenants: Arc<Cache>,
+    namespaces: Arc<Cache>,
+    bindings: Arc<Cache>,
+    applications: application::Options,
+}
+
+impl Manager {
+    /// Opens the manager of a client's cluster, which may do everything that is to be done.
+    ///
+    /// # Errors
+    ///
+    /// The kinds cannot be served.
+    pub async fn open(client: Client, options: Options) -> Result<Self, Error> {
+        let client = client.with_user_agent("capsule");
+        if options.install {
+            install(&client).await?;
+            application::kinds::install(&client).await?;
+        }
+        let open = |resource: &client::Resource| Cache::open(client.api(resource), Selection::default());
+        let (tenants, namespaces) = (open(&TENANTS), open(&NAMESPACES));
+        let bindings = Cache::open(client.api(&ROLE_BINDINGS), role_bindings_selection());
+        let shared = Arc::new(Shared {
+            keeper: Keeper::new(keeper::Options { clock: options.clock.clone(), ..keeper::Options::default() }),
+            recorder: Recorder::new(&client, "capsule-controller", options.clock.clone()),
+            tenancy: Tenancy::new(tenants.clone(), namespaces.clone()),
+            configurations: open(&CONFIGURATIONS),
+            tenant_resources: open(&TENANT_RESOURCES),
+            global_tenant_resources: open(&GLOBAL_TENANT_RESOURCES),
+            permits: open(&PERMITS),
+            permit_templates: open(&PERMIT_TEMPLATES),
+            global_permit_templates: open(&GLOBAL_PERMIT_TEMPLATES),
+            replications: Queue::default(),
+            user: options.user,
+            accounts: Mutex::default(),
+            clock: options.clock,
+            client,
+        });
+        for cache in [
+            &tenants,
+            &namespaces,
+            &bindings,
+            &shared.configurations,
+            &shared.tenant_resources,
+            &shared.global_tenant_resources,
+            &shared.permits,
+            &shared.permit_templates,
+            &shared.global_permit_templates,
+        ] {
+            cache.synced().await;
+        }
+        for cache in shared.parents() {
+            cache.index(BY_PROTECTED, protected);
+            cache.index(BY_ACCOUNT, recorded_accounts);
+        }
+        options.admission.begin(&shared);
+        let applications = application::Options { clock: shared.clock.clone(), ..options.applications };
+        Ok(Manager { shared, tenants, namespaces, bindings, applications })
+    }
+
+    /// Runs the controllers, until it is dropped.
+    pub async fn run(self) {
+        let Manager { shared, tenants, namespaces, bindings, applications } = self;
+        let applications = application::Controller::new(&shared.client, applications);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(applications.run());
+
+        let queue = Queue::default();
+        on_tenancy(&tenants, &namespaces, &bindings, &queue);
+        runner::run(&mut tasks, Arc::new(Tenants::new(shared.clone(), bindings)), &queue, WIDTH);
+
+        // What was managed before is known before anything is done, so that nothing is taken for nobody's.
+        let replications = Replications::new(shared.clone());
+        for cache in [&shared.tenant_resources, &shared.global_tenant_resources] {
+            cache.list().iter().for_each(|object| replications.load(object));
+        }
+        on_replications(&shared, &tenants, &namespaces);
+        runner::run(&mut tasks, Arc::new(replications), &shared.replications, WIDTH);
+
+        let permits = Queue::default();
+        let controller = Permits::new(shared.clone());
+        shared.permits.list().iter().for_each(|permit| controller.load(permit));
+        on_permits(&shared.permits, &permits);
+        runner::run(&mut tasks, Arc::new(controller), &permits, WIDTH);
+
+        let queue = Queue::default();
+        on_templates([&shared.permit_templates, &shared.global_permit_templates], &namespaces, &queue);
+        runner::run(&mut tasks, Arc::new(PermitTemplates::new(shared.clone())), &queue, 1);
+
+        let cluster: Arc<dyn keeper::Cluster> = Arc::new(shared.client.clone());
+        let keeper = shared.keeper.clone();
+        tasks.spawn(async move { keeper.watch(cluster).await });
+        tasks.spawn(heal(shared, permits));
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
 /// Runs the controllers against the cluster of a client, which may do everything that is to be done. Ends only with an
 /// error at the start; dropping it ends all.
 ///
@@ -150,93 +255,26 @@ impl Shared {
 ///
 /// The kinds cannot be served.
 pub async fn run(client: Client, options: Options) -> Result<(), Error> {
-    let client = client.with_user_agent("capsule");
-    if options.install {
-        install(&client).await?;
-        application::kinds::install(&client).await?;
-    }
-    let applications = application::Controller::new(
-        &client,
-        application::Options { clock: options.clock.clone(), ..options.applications.clone() },
-    );
-    let open = |resource: &client::Resource| Cache::open(client.api(resource), Selection::default());
-    let (tenants, namespaces) = (open(&TENANTS), open(&NAMESPACES));
-    let bindings = Cache::open(client.api(&ROLE_BINDINGS), role_bindings_selection());
-    let shared = Arc::new(Shared {
-        keeper: Keeper::new(keeper::Options { clock: options.clock.clone(), ..keeper::Options::default() }),
-        recorder: Recorder::new(&client, "capsule-controller", options.clock.clone()),
-        tenancy: Tenancy::new(tenants.clone(), namespaces.clone()),
-        configurations: open(&CONFIGURATIONS),
-        tenant_resources: open(&TENANT_RESOURCES),
-        global_tenant_resources: open(&GLOBAL_TENANT_RESOURCES),
-        permits: open(&PERMITS),
-        permit_templates: open(&PERMIT_TEMPLATES),
-        global_permit_templates: open(&GLOBAL_PERMIT_TEMPLATES),
-        replications: Queue::default(),
-        user: options.user,
-        accounts: Mutex::default(),
-        clock: options.clock,
-        client: client.clone(),
-    });
-    for cache in [
-        &tenants,
-        &namespaces,
-        &bindings,
-        &shared.configurations,
-        &shared.tenant_resources,
-        &shared.global_tenant_resources,
-        &shared.permits,
-        &shared.permit_templates,
-        &shared.global_permit_templates,
-    ] {
-        cache.synced().await;
-    }
-    for cache in [&shared.tenant_resources, &shared.global_tenant_resources, &shared.permits] {
-        cache.index(BY_PROTECTED, protected);
-    }
-    options.admission.begin(&shared);
-    let mut tasks = JoinSet::new();
-    tasks.spawn(applications.run());
-
-    let queue = Queue::default();
-    on_tenancy(&tenants, &namespaces, &bindings, &queue);
-    runner::run(&mut tasks, Arc::new(Tenants::new(shared.clone(), bindings)), &queue, WIDTH);
-
-    // What was managed before is known before anything is done, so that nothing is taken for nobody's.
-    let replications = Replications::new(shared.clone());
-    for cache in [&shared.tenant_resources, &shared.global_tenant_resources] {
-        cache.list().iter().for_each(|object| replications.load(object));
-    }
-    on_replications(&shared, &tenants, &namespaces);
-    runner::run(&mut tasks, Arc::new(replications), &shared.replications, WIDTH);
-
-    let queue = Queue::default();
-    let controller = Permits::new(shared.clone());
-    shared.permits.list().iter().for_each(|permit| controller.load(permit));
-    on_permits(&shared.permits, &queue);
-    runner::run(&mut tasks, Arc::new(controller), &queue, WIDTH);
-    let permit_queue = queue;
-
-    let queue = Queue::default();
-    on_templates([&shared.permit_templates, &shared.global_permit_templates], &namespaces, &queue);
-    runner::run(&mut tasks, Arc::new(PermitTemplates::new(shared.clone())), &queue, 1);
-
-    let cluster: Arc<dyn keeper::Cluster> = Arc::new(shared.client.clone());
-    let keeper = shared.keeper.clone();
-    tasks.spawn(async move { keeper.watch(cluster).await });
-    let drifting = shared.clone();
-    tasks.spawn(async move {
-        loop {
-            let drift = drifting.keeper.drifted().await;
-            if let Some(key) = drift.parent.strip_prefix(replications::PREFIX) {
-                drifting.replications.add(key.to_owned());
-            } else if let Some(key) = drift.parent.strip_prefix(permits::PREFIX) {
-                permit_queue.add(key.to_owned());
-            }
-        }
-    });
-    while tasks.join_next().map(|ended| ended.is_some()).await {}
+    Manager::open(client, options).await?.run().await;
     Ok(())
+}
+
+/// Puts parents to work whose objects are not as they should be.
+async fn heal(shared: Arc<Shared>, permits: Queue) {
+    loop {
+        let drift = shared.keeper.drifted().await;
+        if let Some(key) = drift.parent.strip_prefix(replications::PREFIX) {
+            shared.replications.add(key.to_owned());
+        } else if let Some(key) = drift.parent.strip_prefix(permits::PREFIX) {
+            permits.add(key.to_owned());
+        }
+    }
+}
+
+/// The users that a parent recorded as those who work for it.
+fn recorded_accounts(parent: &Value) -> Vec<String> {
+    let replication = replications::recorded_account(parent);
+    replication.or_else(|| permits::recorded_account(parent)).map(|account| account.user()).into_iter().collect()
 }
 
 /// Permits are worked on when they are declared anew, or somebody moved them.

@@ -239,6 +239,11 @@ impl Step<'_> {
             return self.trouble(from, fail("TemplateRenderingFailed", error), Map::new()).await;
         }
         self.shared.acts_as(&parent(self.permit).key, account.as_ref());
+        if recorded_account(self.permit) != account {
+            // Admission lets only a recorded account try out what is protected, in whichever replica it is asked.
+            let impersonation = request.get("impersonation").cloned().unwrap_or_default();
+            self.record.status(map! { "request" => map! { "impersonation" => impersonation } }).await?;
+        }
         let client = acting_as(&self.shared.client, account.as_ref());
         let mut loader = Loader::new(client.clone());
         let namespace = self.permit.namespace();

@@ -62,10 +62,11 @@ impl Reconciler for Replications {
         }
         let again = keeper::jittered(parent.resync, key, u64::try_from(now.as_second()).unwrap_or_default());
         let account = self.shared.defaults().resolve(parent.account.as_ref(), namespace);
+        // Admission lets only a recorded account write what is protected, in whichever replica it is asked.
+        record.status(map! { "serviceAccount" => account_value(account.as_ref()) }).await?;
         let mut wanted = self.work(&parent, &object, account.as_ref(), &record).await?;
         let retry = wanted.retry_after;
         wanted.status.insert("observedGeneration", generation);
-        wanted.status.insert("serviceAccount", account_value(account.as_ref()));
         record.status(wanted.status).await?;
         if wanted.is_empty {
             record.finalizers(false).await?;
@@ -155,9 +156,7 @@ impl Replications {
             return Ok(None);
         }
         // The identity that worked before cleans up, whatever the specification says now.
-        let recorded = |key| object.str_at(&["status", "serviceAccount", key]).filter(|t| !t.is_empty());
-        let account = recorded("namespace").zip(recorded("name"));
-        let account = account.map(|(namespace, name)| Account { namespace: namespace.into(), name: name.into() });
+        let account = recorded_account(object);
         self.shared.acts_as(&parent.key, account.as_ref());
         let client = acting_as(&self.shared.client, account.as_ref());
         let run = Run { parent: &parent, inventory, desired: Vec::new(), extent: Extent::Whole, verify: true };
@@ -215,6 +214,13 @@ impl Replications {
             self.shared.recorder.event(object, EventType::Warning, "FoughtOver", &message);
         }
     }
+}
+
+/// The account that worked for an object, as its status says.
+pub(crate) fn recorded_account(object: &Value) -> Option<Account> {
+    let text = |key| object.str_at(&["status", "serviceAccount", key]).filter(|t| !t.is_empty());
+    let (namespace, name) = text("namespace").zip(text("name"))?;
+    Some(Account { namespace: namespace.to_owned(), name: name.to_owned() })
 }
 
 /// The condition that follows from a run.

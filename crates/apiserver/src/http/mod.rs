@@ -58,6 +58,11 @@ pub trait Handler: Send + Sync + 'static {
         let _ = parts;
     }
 
+    /// The largest request body, in bytes.
+    fn max_body(&self) -> usize {
+        MAX_BODY
+    }
+
     /// Whether requests are to carry an [`audit::Peer`](crate::audit::Peer).
     fn wants_peers(&self) -> bool {
         false
@@ -216,7 +221,7 @@ async fn answer<H: Handler>(
         handler.refused(&parts);
         return Ok(refuse(Status::unauthorized()));
     };
-    let body = match whole(body).await {
+    let body = match whole(body, handler.max_body()).await {
         Ok(body) => body,
         Err(status) => {
             let mut response = refuse(status);
@@ -247,12 +252,12 @@ async fn handle<H: Handler>(handler: Arc<H>, request: Request<Bytes>, user: User
 }
 
 /// The whole body, within its limits of size and time.
-async fn whole(mut body: Incoming) -> Result<Bytes, Status> {
+async fn whole(mut body: Incoming, limit: usize) -> Result<Bytes, Status> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
     let end = Instant::now() + BODY_TIMEOUT;
-    let mut fits = body.size_hint().lower() <= MAX_BODY as u64;
+    let mut fits = body.size_hint().lower() <= limit as u64;
     let mut collected = BytesMut::new();
     while fits {
         match tokio::time::timeout_at(end, body.frame()).await {
@@ -260,7 +265,7 @@ async fn whole(mut body: Incoming) -> Result<Bytes, Status> {
             Ok(Some(Ok(frame))) => {
                 // Trailers say nothing that anybody here asks for.
                 let Ok(data) = frame.into_data() else { continue };
-                fits = collected.len() + data.len() <= MAX_BODY;
+                fits = collected.len() + data.len() <= limit;
                 if fits {
                     collected.extend_from_slice(&data);
                 }
@@ -273,7 +278,7 @@ async fn whole(mut body: Incoming) -> Result<Bytes, Status> {
     }
     // Clients that are still sending do not read; were the connection closed on them, they would lose the answer.
     tokio::spawn(tokio::time::timeout(LINGER, async move { while let Some(Ok(_)) = body.frame().await {} }));
-    Err(Status::too_large(format!("limit is {MAX_BODY}")))
+    Err(Status::too_large(format!("limit is {limit}")))
 }
 
 fn refuse<B>(status: Status) -> Answer<B> {

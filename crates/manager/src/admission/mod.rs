@@ -1,8 +1,13 @@
 //! What the manager has to say before something is written: defaults and checks of its own kinds, and the protection of
 //! what it manages. Decisions follow from what the server has; nothing is asked for.
+//!
+//! A server in the same process calls [`Admission`]. Other servers send AdmissionReviews ([`review`]) where a registration
+//! ([`registration`]) tells them to.
 
 mod permits;
 mod protection;
+pub mod registration;
+pub mod review;
 
 pub(crate) use protection::{BY_PROTECTED, protected};
 
@@ -67,6 +72,11 @@ impl std::fmt::Debug for Admission {
 }
 
 impl Admission {
+    /// Whether decisions follow from what the server has.
+    pub fn is_ready(&self) -> bool {
+        self.shared.get().is_some()
+    }
+
     /// From now on decisions follow from what these caches hold.
     pub(crate) fn begin(&self, shared: &Arc<Shared>) {
         // A second manager in one process would be a mistake of the program; the first one stays.

@@ -16,11 +16,11 @@ use std::sync::Arc;
 /// The index of parents by the targets that they protect.
 pub(crate) const BY_PROTECTED: &str = "protected";
 /// The label by which a protected object is known.
-const PROTECTED_BY: &str = "projectcapsule.dev/protected-by";
+pub(super) const PROTECTED_BY: &str = "projectcapsule.dev/protected-by";
 /// What markers of single controllers begin with.
-const MARKER: &str = "protection.projectcapsule.dev/";
+pub(super) const MARKER: &str = "protection.projectcapsule.dev/";
 /// The label of what the tenant's controller manages.
-const MANAGED_BY: &str = "projectcapsule.dev/managed-by";
+pub(super) const MANAGED_BY: &str = "projectcapsule.dev/managed-by";
 
 /// The targets that a parent protects, as the index knows them.
 pub(crate) fn protected(parent: &Value) -> Vec<String> {
@@ -57,8 +57,7 @@ pub(super) fn check(shared: &Shared, request: &Request<'_>, object: Option<&Valu
         return Err("managed by a Tenant; only administrators and the controller may change it".to_owned());
     }
     let key = key(request.group, request.kind, request.namespace, request.name);
-    let caches = [&shared.global_tenant_resources, &shared.tenant_resources, &shared.permits];
-    let parents: Vec<Arc<Value>> = caches.iter().flat_map(|c| c.indexed(BY_PROTECTED, &key)).collect();
+    let parents: Vec<Arc<Value>> = shared.parents().iter().flat_map(|c| c.indexed(BY_PROTECTED, &key)).collect();
     let Some(parent) = parents.first() else { return unrecorded(shared, request, old) };
     if is_account && parents.iter().any(|p| account(shared, p).as_deref() == Some(request.user)) {
         return Ok(());
@@ -101,11 +100,13 @@ fn refusal(kind: &str, name: &str) -> String {
     format!("protected by {kind} {name}; only the controller or its service account may change it")
 }
 
-/// The controllers of the cluster itself, which do to every object what belongs to its kind.
+/// The controllers of the cluster itself, which do to every object what belongs to its kind: users, and what the names of
+/// further ones begin with.
+pub(super) const CLUSTER: [&str; 3] = ["system:kube-controller-manager", "system:kube-scheduler", "system:apiserver"];
+pub(super) const CLUSTER_PREFIXES: [&str; 2] = ["system:serviceaccount:kube-system:", "system:node:"];
+
 fn is_part_of_the_cluster(user: &str) -> bool {
-    matches!(user, "system:kube-controller-manager" | "system:kube-scheduler" | "system:apiserver")
-        || user.starts_with("system:serviceaccount:kube-system:")
-        || user.starts_with("system:node:")
+    CLUSTER.contains(&user) || CLUSTER_PREFIXES.iter().any(|prefix| user.starts_with(prefix))
 }
 
 fn is_of_a_tenant(object: &Value) -> bool {
@@ -136,7 +137,7 @@ fn account(shared: &Shared, parent: &Value) -> Option<String> {
 /// Whether a service account still works for somebody.
 fn referenced(shared: &Shared, request: &Request<'_>) -> Result<(), String> {
     let user = format!("system:serviceaccount:{}:{}", request.namespace, request.name);
-    for cache in [&shared.permits, &shared.global_tenant_resources, &shared.tenant_resources] {
+    for cache in shared.parents() {
         for parent in cache.list() {
             if account(shared, &parent).as_deref() == Some(&user) && phase(&parent) != Phase::Expired {
                 let kind = parent.str_at(&["kind"]).unwrap_or("parent");

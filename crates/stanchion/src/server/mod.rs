@@ -7,7 +7,7 @@ mod kubeconfig;
 pub mod logging;
 mod manager;
 mod oidc;
-mod pki;
+pub mod pki;
 
 use ::controllers::{Context, Settings, Simulated, start};
 use ::manager::application::clusters::names::NAMESPACE as CLUSTER_NAMESPACE;

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use time::{Duration, OffsetDateTime};
+use x509_parser::prelude::X509Certificate;
 
 /// How long the authority is good for.
 const AUTHORITY_LIFE: Duration = Duration::days(3650);
@@ -61,7 +62,8 @@ impl Pki {
         let (authority_file, authority_key_file) = (self.file("ca.crt"), self.file("ca.key"));
         if !authority_file.exists() || !authority_key_file.exists() {
             let key = key(&authority_key_file)?;
-            let certificate = authority_params(now).self_signed(&key).map_err(at(&authority_file))?;
+            let certificate =
+                authority_params("stanchion-ca", now, AUTHORITY_LIFE).self_signed(&key).map_err(at(&authority_file))?;
             write(&authority_key_file, &key.serialize_pem(), 0o600)?;
             write(&authority_file, &certificate.pem(), 0o644)?;
             // What the old authority signed is worth nothing under the new one.
@@ -73,7 +75,11 @@ impl Pki {
         let authority =
             Issuer::from_ca_cert_pem(&read(&authority_file)?, authority_key).map_err(at(&authority_file))?;
         if !self.is_fresh("server", now, names) {
-            self.issue("server", server_params(now, names).map_err(at(&self.file("server.crt")))?, &authority)?;
+            self.issue(
+                "server",
+                server_params("kube-apiserver", now, LIFE, names).map_err(at(&self.file("server.crt")))?,
+                &authority,
+            )?;
         }
         if !self.is_fresh("admin", now, &[]) {
             self.issue("admin", admin_params(now), &authority)?;
@@ -106,11 +112,16 @@ impl Pki {
         let Ok((_, pem)) = x509_parser::pem::parse_x509_pem(&text) else { return false };
         let Ok(certificate) = pem.parse_x509() else { return false };
         let ends = certificate.validity().not_after.to_datetime();
-        let held: Vec<String> = match certificate.subject_alternative_name() {
-            Ok(Some(extension)) => extension.value.general_names.iter().filter_map(general_name).collect(),
-            _ => Vec::new(),
-        };
+        let held = names_of(&certificate);
         key_file.exists() && ends - now > RENEW_BEFORE && names.iter().all(|n| held.contains(n))
+    }
+}
+
+/// The host names and addresses that a certificate is for.
+pub fn names_of(certificate: &X509Certificate<'_>) -> Vec<String> {
+    match certificate.subject_alternative_name() {
+        Ok(Some(extension)) => extension.value.general_names.iter().filter_map(general_name).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -150,15 +161,22 @@ fn params(common_name: &str, organisation: Option<&str>, now: OffsetDateTime, li
     params
 }
 
-fn authority_params(now: OffsetDateTime) -> CertificateParams {
-    let mut params = params("stanchion-ca", None, now, AUTHORITY_LIFE);
+/// An authority of this name.
+pub fn authority_params(name: &str, now: OffsetDateTime, life: Duration) -> CertificateParams {
+    let mut params = params(name, None, now, life);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::CrlSign];
     params
 }
 
-fn server_params(now: OffsetDateTime, names: &[String]) -> Result<CertificateParams, rcgen::Error> {
-    let mut params = params("kube-apiserver", None, now, LIFE);
+/// A server's certificate: its own name, and the host names and addresses that it is for.
+pub fn server_params(
+    name: &str,
+    now: OffsetDateTime,
+    life: Duration,
+    names: &[String],
+) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = params(name, None, now, life);
     for name in names {
         params.subject_alt_names.push(match name.parse::<IpAddr>() {
             Ok(address) => SanType::IpAddress(address),

@@ -1,0 +1,109 @@
+//! `stanchion manager`: the managed-resource controllers against any cluster.
+
+mod bundle;
+mod election;
+mod registrar;
+mod webhooks;
+
+use crate::cluster::{ClusterArgs, Connections, Failure};
+use crate::server::logging;
+use clap::Args as ClapArgs;
+use client::{Client, Resource};
+use manager::Manager;
+use manager::application::{self, clusters::names::NAMESPACE as CLUSTER_NAMESPACE};
+use object::{Value, map};
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The flags of `stanchion manager`.
+#[derive(Debug, ClapArgs)]
+pub struct Args {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+
+    /// Write the CustomResourceDefinitions of the kinds at the start
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_INSTALL_KINDS")]
+    install_kinds: bool,
+
+    /// Namespace of the Secrets of the clusters into which Applications deploy
+    #[arg(long, value_name = "NAME", default_value = CLUSTER_NAMESPACE, env = "STANCHION_CLUSTER_NAMESPACE")]
+    cluster_namespace: String,
+
+    #[command(flatten)]
+    webhooks: webhooks::Args,
+
+    #[command(flatten)]
+    election: election::Args,
+
+    /// What is logged: error, warn, info, debug or trace, or a filter such as info,manager=debug
+    #[arg(long, value_name = "LEVEL", default_value = "warn", env = "STANCHION_LOG_LEVEL")]
+    log_level: String,
+
+    /// How it is logged
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::Format::Text, env = "STANCHION_LOG_FORMAT")]
+    log_format: logging::Format,
+}
+
+/// How the controller of Applications runs: with the clusters that the Secrets of a namespace name.
+pub fn applications(cluster_namespace: &str) -> application::Options {
+    application::Options {
+        connector: Some(Arc::new(Connections)),
+        cluster_namespace: cluster_namespace.to_owned(),
+        ..application::Options::default()
+    }
+}
+
+/// Runs the controllers until SIGTERM or SIGINT.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    logging::start(&args.log_level, args.log_format)?;
+    let client = args.cluster.client()?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    let outcome = runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let stop = async {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        work(args, client, stop).await
+    });
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn work(args: &Args, client: Client, stop: impl Future<Output = ()>) -> Result<(), Failure> {
+    let mut stop = std::pin::pin!(stop);
+    let user = who_am_i(&client).await?;
+    let admission = manager::Admission::default();
+    let webhooks = args.webhooks.start(&client, &admission).await?;
+    let options = manager::Options {
+        install: args.install_kinds,
+        user: user.clone(),
+        admission: admission.clone(),
+        applications: applications(&args.cluster_namespace),
+        ..manager::Options::default()
+    };
+    let opened = tokio::select! {
+        opened = Manager::open(client.clone(), options) => opened?,
+        () = &mut stop => return Ok(()),
+    };
+    let _registered = match webhooks {
+        Some(webhooks) => Some(webhooks.register(&client, &user)),
+        None => {
+            tracing::warn!("nothing is protected: the server asks nobody without --webhook-service or --webhook-url");
+            None
+        }
+    };
+    args.election.lead(&client, opened, stop).await
+}
+
+/// As whom the server knows this program.
+async fn who_am_i(client: &Client) -> Result<String, Failure> {
+    let reviews = Resource::known("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", false);
+    let review: Value = map! { "apiVersion" => reviews.api_version(), "kind" => &*reviews.kind }.into();
+    let answer = client.api(&reviews).create("", &review).await?;
+    let name = answer.str_at(&["status", "userInfo", "username"]).filter(|name| !name.is_empty());
+    name.map(str::to_owned).ok_or_else(|| "the server does not say who this program is".into())
+}

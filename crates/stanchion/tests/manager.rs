@@ -1,0 +1,284 @@
+//! `stanchion manager` beside a server that knows nothing of it: protection over HTTPS, and several managers.
+
+#![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
+
+use compat::client::{Client, Request};
+use compat::server::Server;
+use object::{Value, json, yaml};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_stanchion");
+const CAPSULE: &str = "/apis/capsule.clastix.io/v1beta2";
+const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+const PATIENCE: Duration = Duration::from_secs(40);
+
+struct Fixture {
+    server: Server,
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+}
+
+/// A manager that ends with the test.
+struct Manager(Child);
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let server = Server::start(Path::new(PROGRAM), &[]).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let client = Client::new(server.target.clone());
+        Fixture { server, runtime, client }
+    }
+
+    fn manager(&self, flags: &[&str]) -> Manager {
+        let child = Command::new(PROGRAM)
+            .args(["manager", "--kubeconfig"])
+            .arg(&self.server.kubeconfig)
+            .args(flags)
+            .spawn()
+            .unwrap();
+        Manager(child)
+    }
+
+    /// Sends a request, as the administrator or as somebody else; gives the code and the answer.
+    fn send(&mut self, who: &str, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let mut request = Request::new(method, path);
+        if !who.is_empty() {
+            request = request.header("Impersonate-User", who);
+        }
+        if !body.is_empty() {
+            let media = match method {
+                "PATCH" if path.contains("fieldManager") => "application/apply-patch+yaml",
+                "PATCH" => "application/merge-patch+json",
+                _ => "application/yaml",
+            };
+            let body = if media.ends_with("json") {
+                json::to_vec(&yaml::parse(body.as_bytes()).unwrap())
+            } else {
+                body.as_bytes().to_vec()
+            };
+            request = request.body(media, body);
+        }
+        let answer = self.runtime.block_on(self.client.send(&request)).unwrap();
+        (answer.code, json::parse(&answer.body).unwrap_or_default())
+    }
+
+    fn apply(&mut self, path: &str, object: &str) -> Value {
+        let (code, answer) = self.send("", "PATCH", &format!("{path}?fieldManager=test&force=true"), object);
+        assert!(code < 300, "{path}: {}", json::to_string(&answer));
+        answer
+    }
+
+    /// Waits until an answer is as somebody wishes.
+    fn until(&mut self, who: &str, method: &str, path: &str, body: &str, is: impl Fn(u16, &Value) -> bool) -> Value {
+        let begin = Instant::now();
+        loop {
+            let (code, answer) = self.send(who, method, path, body);
+            if is(code, &answer) {
+                return answer;
+            }
+            assert!(begin.elapsed() < PATIENCE, "{method} {path}: {code} {}", json::to_string(&answer));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn there(&mut self, path: &str) -> Value {
+        self.until("", "GET", path, "", |code, _| code == 200)
+    }
+
+    /// A write that must be refused for a reason.
+    fn refused(&mut self, who: &str, method: &str, path: &str, body: &str, why: &str) {
+        let (code, answer) = self.send(who, method, path, body);
+        let said = answer.str_at(&["message"]).unwrap_or_default();
+        assert!(code >= 400 && said.contains(why), "{method} {path}: {code} {}", json::to_string(&answer));
+    }
+
+    /// Somebody with every right who is not the manager.
+    fn person(&mut self, name: &str) {
+        let binding = format!(
+            "{{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {{name: {name}}}, roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}}, subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {name}}}]}}"
+        );
+        self.apply(&format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{name}"), &binding);
+    }
+
+    fn tenant(&mut self, namespace: &str) {
+        self.there(&format!("{CAPSULE}/tenants"));
+        self.apply(
+            &format!("{CAPSULE}/tenants/solar"),
+            "{apiVersion: capsule.clastix.io/v1beta2, kind: Tenant, metadata: {name: solar}, spec: {owners: []}}",
+        );
+        self.apply(
+            &format!("/api/v1/namespaces/{namespace}"),
+            &format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}, labels: {{capsule.clastix.io/tenant: solar}}}}}}"),
+        );
+    }
+
+    /// A TenantResource with a ConfigMap `facts` that something else holds when it is deleted.
+    fn facts(&mut self, namespace: &str) {
+        self.apply(
+            &format!("{CAPSULE}/namespaces/{namespace}/tenantresources/r"),
+            &format!("{{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, metadata: {{name: r, namespace: {namespace}}}, spec: {{resources: [{{rawItems: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: facts, finalizers: [example.com/hold]}}, data: {{a: b}}}}]}}]}}}}"),
+        );
+        self.there(&format!("/api/v1/namespaces/{namespace}/configmaps/facts"));
+    }
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn is_forbidden(code: u16, answer: &Value, why: &str) -> bool {
+    code == 403 && answer.str_at(&["message"]).unwrap_or_default().contains(why)
+}
+
+#[test]
+fn other_servers_ask_the_manager_what_may_be_written() {
+    let mut f = Fixture::new();
+    let port = free_port();
+    let flags = [format!("--webhook-listen=127.0.0.1:{port}"), format!("--webhook-url=https://127.0.0.1:{port}")];
+    let flags = [flags[0].as_str(), &flags[1], "--leader-elect=false"];
+    let manager = f.manager(&flags);
+    f.there(&format!("{ADMISSION}/validatingwebhookconfigurations/stanchion-manager"));
+    f.person("mallory");
+    f.tenant("solar-a");
+    f.facts("solar-a");
+    let facts = "/api/v1/namespaces/solar-a/configmaps/facts";
+
+    // Old fields become policies, marks are not forged, what is protected is nobody's.
+    let r = f.there(&format!("{CAPSULE}/namespaces/solar-a/tenantresources/r"));
+    let blocks = r.at(&["spec", "resources"]).and_then(Value::as_array).unwrap();
+    assert_eq!(blocks[0].str_at(&["policy", "creation"]), Some("Owner"));
+    let forged = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, labels: {projectcapsule.dev/protected-by: replications}}}";
+    f.refused("mallory", "POST", "/api/v1/namespaces/solar-a/configmaps", forged, "is set by the controller only");
+    for (method, body) in [("DELETE", ""), ("PATCH", "{data: {a: evil}}"), ("PATCH", "{metadata: {labels: null}}")] {
+        f.refused("mallory", method, facts, body, "protected by TenantResource solar-a/r");
+    }
+    let own = "{apiVersion: v1, kind: ConfigMap, metadata: {name: own}}";
+    assert_eq!(f.send("mallory", "POST", "/api/v1/namespaces/solar-a/configmaps", own).0, 201);
+    let broken = "{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, metadata: {name: b, namespace: solar-a}, spec: {resources: [{policy: {condition: 'nope('}}]}}";
+    f.refused("", "POST", &format!("{CAPSULE}/namespaces/solar-a/tenantresources"), broken, "policy.condition");
+
+    // The account that works for a parent may write what it made, others not; it stays while it is needed.
+    f.apply(
+        "/api/v1/namespaces/solar-a/serviceaccounts/runner",
+        "{apiVersion: v1, kind: ServiceAccount, metadata: {name: runner, namespace: solar-a}}",
+    );
+    f.person("system:serviceaccount:solar-a:runner");
+    f.apply(
+        &format!("{CAPSULE}/namespaces/solar-a/tenantresources/s"),
+        "{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, metadata: {name: s, namespace: solar-a}, spec: {serviceAccount: {name: runner}, resources: [{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: run}}]}]}}",
+    );
+    let run = "/api/v1/namespaces/solar-a/configmaps/run";
+    f.there(run);
+    f.refused("mallory", "PATCH", run, "{data: {a: evil}}", "protected by TenantResource solar-a/s");
+    assert_eq!(f.send("system:serviceaccount:solar-a:runner", "PATCH", run, "{data: {own: 'yes'}}").0, 200);
+    let account = "/api/v1/namespaces/solar-a/serviceaccounts/runner";
+    f.refused("mallory", "DELETE", account, "", "the service account is used by TenantResource solar-a/s");
+
+    // What others do to the registrations is put back.
+    for kind in ["validating", "mutating"] {
+        let path = format!("{ADMISSION}/{kind}webhookconfigurations/stanchion-manager");
+        let before = f.there(&path);
+        let broken = "{webhooks: null}";
+        assert_eq!(f.send("", "PATCH", &path, broken).0, 200);
+        let count = |o: &Value| o.get("webhooks").and_then(Value::as_array).map_or(0, <[Value]>::len);
+        f.until("", "GET", &path, "", |_, now| count(now) == count(&before));
+        assert_eq!(f.send("", "DELETE", &path, "").0, 200);
+        f.there(&path);
+    }
+
+    // Permits: who asks is who asks, and only reviewers approve.
+    f.apply(
+        &format!("{CAPSULE}/namespaces/solar-a/resourcepermittemplates/t"),
+        "{apiVersion: capsule.clastix.io/v1beta2, kind: ResourcePermitTemplate, metadata: {name: t, namespace: solar-a}, spec: {approvals: {approvers: [{kind: User, name: alice}]}, resources: [{targets: [{apiVersion: v1, kind: ConfigMap, metadata: {name: made}}]}]}}",
+    );
+    f.person("alice");
+    let permit = "{apiVersion: capsule.clastix.io/v1beta2, kind: ResourcePermit, metadata: {name: p, namespace: solar-a}, spec: {template: {kind: ResourcePermitTemplate, name: t}, requester: {name: boss, type: User}}}";
+    let permits = format!("{CAPSULE}/namespaces/solar-a/resourcepermits");
+    f.until("mallory", "POST", &permits, permit, |code, _| code == 201);
+    let phase = |wanted: &'static str| move |_: u16, p: &Value| p.str_at(&["status", "phase"]) == Some(wanted);
+    let p = format!("{permits}/p");
+    let asked = f.until("", "GET", &p, "", phase("Requested"));
+    assert_eq!(asked.str_at(&["spec", "requester", "name"]), Some("mallory"));
+    let status = format!("{p}/status");
+    f.refused("mallory", "PATCH", &status, "{status: {phase: Approved}}", "\"mallory\" is not an approver");
+    f.refused("alice", "PATCH", &status, "{status: {phase: Active}}", "invalid transition from Requested to Active");
+    assert_eq!(f.send("alice", "PATCH", &status, "{status: {phase: Approved, size: 7}}").0, 200);
+    let active = f.until("", "GET", &p, "", phase("Active"));
+    assert_eq!(active.str_at(&["status", "review", "reviewer", "name"]), Some("alice"));
+    f.refused("alice", "DELETE", &p, "", "a permit in phase Active must expire first");
+    f.refused("alice", "DELETE", "/api/v1/namespaces/solar-a/configmaps/made", "", "protected by ResourcePermit");
+
+    // Without a manager nothing that is protected changes, and everything else does.
+    let secret = "/api/v1/namespaces/capsule-system/secrets/stanchion-manager-webhook";
+    let certificate = f.there(secret).at(&["data"]).cloned();
+    drop(manager);
+    f.refused(
+        "mallory",
+        "DELETE",
+        facts,
+        "",
+        "failed calling webhook \"protection.stanchion-manager.capsule.clastix.io\"",
+    );
+    assert_eq!(f.send("mallory", "DELETE", "/api/v1/namespaces/solar-a/configmaps/own", "").0, 200);
+    let _manager = f.manager(&flags);
+    f.until("mallory", "DELETE", facts, "", |code, answer| is_forbidden(code, answer, "protected by TenantResource"));
+    assert_eq!(f.there(secret).at(&["data"]).cloned(), certificate);
+
+    // Where everything goes, it may be deleted.
+    assert_eq!(f.send("mallory", "DELETE", "/api/v1/namespaces/solar-a", "").0, 200);
+    f.until("mallory", "DELETE", facts, "", |code, _| code == 200 || code == 404);
+}
+
+#[test]
+fn a_namespace_goes_while_no_manager_answers() {
+    let mut f = Fixture::new();
+    let port = free_port();
+    let flags = [format!("--webhook-listen=127.0.0.1:{port}"), format!("--webhook-url=https://127.0.0.1:{port}")];
+    let manager = f.manager(&[&flags[0], &flags[1]]);
+    f.there(&format!("{ADMISSION}/validatingwebhookconfigurations/stanchion-manager"));
+    f.tenant("solar-b");
+    f.apply(
+        &format!("{CAPSULE}/namespaces/solar-b/tenantresources/r"),
+        "{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, metadata: {name: r, namespace: solar-b}, spec: {resources: [{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: facts}}]}]}}",
+    );
+    let facts = "/api/v1/namespaces/solar-b/configmaps/facts";
+    f.there(facts);
+    drop(manager);
+    assert_eq!(f.send("", "DELETE", "/api/v1/namespaces/solar-b", "").0, 200);
+    f.until("", "GET", facts, "", |code, _| code == 404);
+}
+
+#[test]
+fn one_of_several_managers_works_and_another_follows_it() {
+    let mut f = Fixture::new();
+    let quick = [
+        "--leader-elect-lease-duration=2s",
+        "--leader-elect-renew-deadline=1500ms",
+        "--leader-elect-retry-period=200ms",
+    ];
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/stanchion-manager";
+    let holder = |lease: &Value| lease.str_at(&["spec", "holderIdentity"]).unwrap_or_default().to_owned();
+    let first = f.manager(&quick);
+    let led = f.until("", "GET", lease, "", |code, l| code == 200 && !holder(l).is_empty());
+    let second = f.manager(&quick);
+    f.tenant("solar-a");
+    f.facts("solar-a");
+    assert_eq!(holder(&f.there(lease)), holder(&led));
+    drop(first);
+    f.until("", "GET", lease, "", |_, l| !holder(l).is_empty() && holder(l) != holder(&led));
+    f.tenant("solar-b");
+    f.facts("solar-b");
+    // One that ends in good order lets the next one begin at once.
+    let id = second.0.id().to_string();
+    Command::new("kill").args(["-TERM", &id]).status().unwrap();
+    f.until("", "GET", lease, "", |_, l| holder(l).is_empty());
+}
