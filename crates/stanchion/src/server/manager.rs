@@ -19,6 +19,18 @@ const USER: &str = "system:serviceaccount:capsule-system:capsule";
 /// What the manager has to say of a write.
 pub(super) struct Managed(pub manager::Admission);
 
+/// Writes the definitions of the kinds, so that they are served when the server says that it is ready.
+pub(super) async fn install(server: &Arc<Server>) {
+    let client = Client::new(Arc::new(InProcess::controller_manager(server.clone())));
+    let outcome = match manager::kinds::install(&client).await {
+        Ok(()) => application::kinds::install(&client).await,
+        failed => failed,
+    };
+    if let Err(error) = outcome {
+        tracing::error!(%error, "the kinds of tenants and applications cannot be written");
+    }
+}
+
 /// Starts the controllers. They end when the handle is aborted.
 pub(super) fn start(
     server: &Arc<Server>,

@@ -252,6 +252,9 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let root_ca = std::fs::read_to_string(pki.file("ca.crt"))?;
     let settings = Settings { root_ca, simulated, ..Settings::default() };
     let running = start(&Context::new(server.clone(), settings), |name| controllers.has(name));
+    if args.manager {
+        manager::install(&server).await;
+    }
     let manager = args.manager.then(|| {
         let applications = crate::manager::applications(&args.cluster_namespace);
         manager::start(&server, managed, applications)
