@@ -4,6 +4,7 @@ use clap::Args as ClapArgs;
 
 /// Flags about what is off by default.
 #[derive(ClapArgs, Debug)]
+#[group(skip)]
 pub struct Args {
     /// Features that are on or off: MutatingAdmissionPolicy=true
     #[arg(long, value_name = "NAME=BOOL,...", value_delimiter = ',', env = "STANCHION_FEATURE_GATES")]
