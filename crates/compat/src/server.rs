@@ -44,7 +44,7 @@ impl Server {
         let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
         std::fs::write(folder.path().join("tokens.csv"), TOKENS).map_err(|e| e.to_string())?;
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
-        let (child, url) = spawn(program, folder.path(), &flags)?;
+        let (child, url) = spawn(program, folder.path(), &flags, "127.0.0.1:0")?;
         let tls = client_config(&folder.path().join("pki/ca.crt"))?;
         let kubeconfig = folder.path().join("admin.kubeconfig");
         let target = Target { address: address(&url)?, tls };
@@ -60,9 +60,18 @@ impl Server {
     /// Starts the server anew after its end, with the data that it left, on another port. Gives how long it took until
     /// the server was ready.
     pub fn restart(&mut self) -> Result<Duration, String> {
+        self.restart_on("127.0.0.1:0")
+    }
+
+    /// Like [`Server::restart`], but on the port that it had.
+    pub fn restart_in_place(&mut self) -> Result<Duration, String> {
+        self.restart_on(&self.target.address.to_string())
+    }
+
+    fn restart_on(&mut self, listen: &str) -> Result<Duration, String> {
         self.kill();
         let start = Instant::now();
-        (self.child, self.url) = spawn(&self.program, self.folder.path(), &self.flags)?;
+        (self.child, self.url) = spawn(&self.program, self.folder.path(), &self.flags, listen)?;
         self.target.address = address(&self.url)?;
         Ok(start.elapsed())
     }
@@ -103,9 +112,9 @@ impl Drop for Server {
 }
 
 /// Starts the program and waits until it is ready; gives its URL.
-fn spawn(program: &Path, folder: &Path, flags: &[String]) -> Result<(Child, String), String> {
+fn spawn(program: &Path, folder: &Path, flags: &[String], listen: &str) -> Result<(Child, String), String> {
     let mut child = Command::new(program)
-        .args(["server", "--listen", "127.0.0.1:0"])
+        .args(["server", "--listen", listen])
         .arg("--data-dir")
         .arg(folder)
         .arg("--token-auth-file")

@@ -141,7 +141,11 @@ impl Controller {
             News::Work(keys) => keys.into_iter().for_each(|key| told.add(key)),
             News::Membership => {
                 let all = applications.upgrade().map(|cache| cache.list()).unwrap_or_default();
-                all.iter().filter(|app| placement::selects(app)).for_each(|app| told.add(client::cache::key(app)));
+                // Those that select clusters, and those that may wait for one.
+                let is_over = |app: &Value| app.at(&["status", "workflow", "finished"]) == Some(&Value::Bool(true));
+                all.iter()
+                    .filter(|app| placement::selects(app) || !is_over(app))
+                    .for_each(|app| told.add(client::cache::key(app)));
             }
         };
         tasks.spawn(self.fleet.clone().run(Arc::new(tell)));

@@ -245,6 +245,7 @@ fn attach(
     }
     for (name, object) in output.others {
         let mut labelled = Labelled::of_trait(object, kind, &name, component);
+        labelled.stays = definition.at(&["spec", "controlPlaneOnly"]).and_then(Value::as_bool) == Some(true);
         if labelled.object.name().is_empty() {
             let name = format!("{}-{kind}-{:08x}", component.name, digest::of(&attached.properties) >> 32);
             labelled.object.set_at(&["metadata", "name"], name.into());
@@ -258,13 +259,15 @@ fn attach(
 struct Labelled {
     object: Value,
     labels: Vec<(&'static str, String)>,
+    /// Whether it stays beside the application, wherever the component goes.
+    stays: bool,
 }
 
 impl Labelled {
     fn workload(object: Value, component: &Component) -> Self {
         let labels =
             vec![(names::RESOURCE_TYPE, "WORKLOAD".to_owned()), (names::WORKLOAD_TYPE, component.kind.clone())];
-        Labelled { object, labels }
+        Labelled { object, labels, stays: false }
     }
 
     fn of_trait(object: Value, kind: &str, name: &str, component: &Component) -> Self {
@@ -274,7 +277,7 @@ impl Labelled {
             (names::TRAIT_RESOURCE, name.to_owned()),
             (names::WORKLOAD_TYPE, component.kind.clone()),
         ];
-        Labelled { object, labels }
+        Labelled { object, labels, stays: false }
     }
 
     fn finish(self, component: &Component, context: &Context) -> Result<Value, String> {
@@ -282,8 +285,10 @@ impl Labelled {
         if !object.get("metadata").is_some_and(|metadata| metadata.as_object().is_some()) {
             return Err("what is rendered is no object with metadata".to_owned());
         }
-        if object.namespace().is_empty() {
-            object.set_at(&["metadata", "namespace"], context.namespace.as_str().into());
+        let (cluster, namespace) =
+            if self.stays { ("", &context.app_namespace) } else { (context.cluster.as_str(), &context.namespace) };
+        if object.namespace().is_empty() || self.stays {
+            object.set_at(&["metadata", "namespace"], namespace.as_str().into());
         }
         let metadata = object.object_entry("metadata");
         let annotations = metadata.object_entry("annotations");
@@ -303,7 +308,7 @@ impl Labelled {
             (names::APP_REVISION, context.revision.as_str()),
             (names::COMPONENT, component.name.as_str()),
             (names::REPLICA_KEY, component.replica_key.as_str()),
-            (names::CLUSTER, context.cluster.as_str()),
+            (names::CLUSTER, cluster),
         ];
         let given = self.labels.iter().map(|(key, value)| (*key, value.as_str()));
         for (key, value) in own.into_iter().chain(given).filter(|(_, value)| !value.is_empty()) {

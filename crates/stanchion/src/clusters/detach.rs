@@ -61,7 +61,7 @@ impl Session {
         let mut left = 0;
         if let Some(secret) = &secret {
             // What is written to the Secret from here on does not change it.
-            let fleet = Fleet::read(&self.client, Arc::new(Connections), &self.namespace).await;
+            let fleet = Fleet::read(&self.client, Arc::new(Connections), &self.namespace).await?;
             let mark = map! { "annotations" => map! { names::DETACHING => choice.name() } };
             self.change(secret.name(), mark).await?;
             if choice == Choice::Delete {

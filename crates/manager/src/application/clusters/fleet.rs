@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use client::cache::Selection;
 use client::resources::SECRETS;
-use client::{Cache, Client, Transport};
+use client::{Cache, Client, Error, ListParams, Transport};
 use compact_str::CompactString;
 use futures_util::future::join;
 use keeper::{Cluster, Identity, Keeper};
@@ -105,29 +105,45 @@ impl Fleet {
             label_selector: names::CREDENTIAL_TYPE.to_owned(),
             ..Selection::default()
         };
-        let secrets = connector.is_some().then(|| Cache::open(client.api(&SECRETS), selection));
-        let changed: Arc<Notify> = Arc::default();
-        if let Some(secrets) = &secrets {
-            let changed = changed.clone();
+        let mut fleet = Fleet::without_secrets(client, options, connector, namespace);
+        if fleet.connector.is_some() {
+            let secrets = Cache::open(client.api(&SECRETS), selection);
+            let changed = fleet.changed.clone();
             secrets.subscribe(move |_| changed.notify_one());
+            fleet.secrets = Some(secrets);
         }
+        Arc::new(fleet)
+    }
+
+    /// The clusters as they are now, for somebody who does not follow them.
+    ///
+    /// # Errors
+    ///
+    /// If the Secrets cannot be read.
+    pub async fn read(client: &Client, connector: Arc<dyn Connector>, namespace: &str) -> Result<Arc<Self>, Error> {
+        let fleet = Fleet::without_secrets(client, keeper::Options::default(), Some(connector), namespace);
+        let selected = ListParams { label_selector: names::CREDENTIAL_TYPE.to_owned(), ..ListParams::default() };
+        let secrets = client.api(&SECRETS).list(namespace, &selected).await?.items;
+        drop(fleet.take(&secrets.into_iter().map(Arc::new).collect::<Vec<_>>()));
+        Ok(Arc::new(fleet))
+    }
+
+    fn without_secrets(
+        client: &Client,
+        options: keeper::Options,
+        connector: Option<Arc<dyn Connector>>,
+        namespace: &str,
+    ) -> Self {
         let local = Site { cluster: Arc::new(client.clone()), keeper: Keeper::new(options.clone()), remote: None };
-        Arc::new(Fleet {
+        Fleet {
             local,
             options,
             connector,
             namespace: namespace.to_owned(),
-            secrets,
-            changed,
+            secrets: None,
+            changed: Arc::default(),
             state: Mutex::default(),
-        })
-    }
-
-    /// The clusters as they are now, for somebody who does not follow them.
-    pub async fn read(client: &Client, connector: Arc<dyn Connector>, namespace: &str) -> Arc<Self> {
-        let fleet = Fleet::new(client, keeper::Options::default(), Some(connector), namespace);
-        fleet.synced().await;
-        fleet
+        }
     }
 
     /// The cluster of a name; the empty name and `local` are the one in which the applications are.
@@ -288,10 +304,13 @@ impl Fleet {
         }
     }
 
-    /// Makes the members what the Secrets say.
     fn refresh(&self) -> Changes {
-        let Some(secrets) = &self.secrets else { return Changes::default() };
-        let (declared, renamed) = declared(&secrets.list());
+        self.secrets.as_ref().map(|secrets| self.take(&secrets.list())).unwrap_or_default()
+    }
+
+    /// Makes the members what the Secrets say.
+    fn take(&self, secrets: &[Arc<Value>]) -> Changes {
+        let (declared, renamed) = declared(secrets);
         let mut state = self.state.lock();
         let mut before = std::mem::take(&mut state.members);
         let mut changes = Changes::default();
