@@ -11,6 +11,9 @@ pub struct Health {
     pub message: String,
 }
 
+/// How the message begins where the health cannot be known.
+pub const UNKNOWN: &str = "Unknown: ";
+
 impl Health {
     /// Healthy, without more words.
     pub fn good() -> Self {
@@ -19,7 +22,7 @@ impl Health {
 
     /// Not known, and why.
     pub fn unknown(why: &str) -> Self {
-        Health { healthy: false, message: format!("Unknown: {why}") }
+        Health { healthy: false, message: format!("{UNKNOWN}{why}") }
     }
 
     fn when(healthy: bool, message: impl Into<String>) -> Self {

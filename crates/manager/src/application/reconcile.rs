@@ -57,6 +57,7 @@ impl Controller {
     /// Looks at an application; after which time to look again.
     pub(super) async fn reconcile(&self, application: &Value) -> Result<Option<Duration>, Error> {
         let key = client::cache::key(application);
+        let clusters = self.fleet.generation();
         let now = self.now();
         let mut status = Status::of(application, now);
         let policies = match Policies::read(application) {
@@ -100,7 +101,8 @@ impl Controller {
         self.place(&key, &dispatcher.trackers, &mut status);
         let is_steady = is_steady(&status);
         self.write_status(application, status).await?;
-        if is_steady {
+        // Clusters that came or went meanwhile have not been looked at.
+        if is_steady && clusters == self.fleet.generation() {
             self.note_steady(application);
         }
         Ok(again)
@@ -243,7 +245,8 @@ impl Controller {
             status.begin();
         }
         let is_lost = !had_tracker && run.is_over();
-        let is_moved = run.is_over() && self.is_placed_anew(carried, status);
+        // What selectors find is noted when a run begins, too.
+        let is_moved = self.is_placed_anew(carried, status) && run.is_over();
         if self.is_restarted(application).await? || is_lost || is_moved {
             // Without its tracker the version has nothing that is kept.
             run = Run::new(key, now);

@@ -1,31 +1,43 @@
 //! The subcommands.
 
 use super::view;
-use crate::cluster::Failure;
+use crate::cluster::{Connections, Failure};
 use crate::terminal::{LOOK, Progress, Wait, read_file};
 use client::{Client, DeleteParams, ListParams, Patch, PatchParams, Resource};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use manager::application::clusters::Fleet;
 use manager::application::kinds::{APPLICATIONS, REVISIONS, TRACKERS};
+use manager::application::names;
 use manager::application::three_way::{self, Change, Strategy};
-use manager::application::tracker::{Entry, Tracker, Trackers};
-use manager::application::{health, names};
+use manager::application::tracker::{Entry, ResourceKey, Tracker, Trackers};
 use object::{Value, json, map, yaml};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Who applies files.
 const MANAGER: &str = "stanchion-app";
 
+/// How many objects are asked for at a time.
+const WIDTH: usize = 10;
+
+/// A live object, if there is one; or why it cannot be known.
+type Live = Result<Option<Value>, String>;
+
 /// A cluster and a namespace.
 pub struct Session {
     client: Client,
     namespace: String,
+    /// The namespace of the Secrets of other clusters.
+    cluster_namespace: String,
 }
 
 impl Session {
     /// Works in a namespace of a cluster.
-    pub fn new(client: Client, namespace: String) -> Self {
-        Session { client, namespace }
+    pub fn new(client: Client, namespace: String, cluster_namespace: String) -> Self {
+        Session { client, namespace, cluster_namespace }
     }
 
     async fn application(&self, name: &str) -> Result<Value, Failure> {
@@ -114,22 +126,11 @@ impl Session {
             return Ok(());
         }
         let trackers = self.trackers(&application).await?;
-        let mut said = BTreeMap::new();
-        if detail {
-            for entry in trackers.iter().flat_map(|tracker| &tracker.entries) {
-                let text = match self.live(entry).await? {
-                    None => "not found".to_owned(),
-                    Some(live) => {
-                        let health = health::of(&live);
-                        let state = if health.healthy { "healthy" } else { "unhealthy" };
-                        format!("{state} {}", health.message).trim_end().to_owned()
-                    }
-                };
-                said.insert(entry.key(), text);
-            }
-        }
+        let live = if detail { self.live(&trackers).await? } else { BTreeMap::new() };
+        let said: BTreeMap<ResourceKey, String> =
+            live.into_iter().map(|(key, live)| (key, view::detail(live))).collect();
         let tell = |entry: &Entry| said.get(&entry.key()).cloned().unwrap_or_default();
-        print!("{}", view::tree(&trackers, detail.then_some(&tell)));
+        print!("{}", view::tree(&application, &trackers, detail.then_some(&tell)));
         Ok(())
     }
 
@@ -151,15 +152,17 @@ impl Session {
         Ok(Trackers::classify(trackers, application.meta_str("uid"), revision, version)?)
     }
 
-    /// The live object of an entry in this cluster.
-    async fn live(&self, entry: &Entry) -> Result<Option<Value>, Failure> {
-        let kind = &entry.identity.kind;
-        match self.client.resource_of(&kind.api_version(), &kind.kind).await? {
-            None => Ok(None),
-            Some(resource) => {
-                Ok(self.client.api(&resource).find(&entry.identity.namespace, &entry.identity.name).await?)
-            }
-        }
+    /// The live objects of trackers, or why they cannot be known; those of all clusters are asked for side by side. The
+    /// Secrets of other clusters are only read if something is there.
+    async fn live(&self, trackers: &Trackers) -> Result<BTreeMap<ResourceKey, Live>, Failure> {
+        let entries = || trackers.iter().filter(|tracker| !tracker.is_archived()).flat_map(|tracker| &tracker.entries);
+        let fleet = match entries().all(|entry| entry.cluster.is_empty()) {
+            true => Fleet::local(&self.client),
+            false => Fleet::read(&self.client, Arc::new(Connections), &self.cluster_namespace).await?,
+        };
+        let work = entries().map(|entry| fleet.live(entry).map(|live| (entry.key(), live)).boxed());
+        let work: Vec<BoxFuture<'_, (ResourceKey, Live)>> = work.collect();
+        Ok(stream::iter(work).buffer_unordered(WIDTH).collect().await)
     }
 
     /// Shows where live objects differ from what is recorded.
@@ -167,10 +170,20 @@ impl Session {
         let application = self.application(name).await?;
         let trackers = self.trackers(&application).await?;
         let current = [&trackers.current, &trackers.root].into_iter().flatten();
+        let mut live = self.live(&trackers).await?;
         let mut is_same = true;
         for entry in current.flat_map(|tracker| &tracker.entries) {
-            let Some(raw) = entry.raw.as_ref().filter(|_| entry.cluster.is_empty()) else { continue };
-            let live = self.live(entry).await?;
+            let Some(raw) = entry.raw.as_ref() else { continue };
+            let cluster = if entry.cluster.is_empty() { String::new() } else { format!(" in {}", entry.cluster) };
+            let live = match live.remove(&entry.key()) {
+                Some(Ok(live)) => live,
+                Some(Err(why)) => {
+                    is_same = false;
+                    println!("{}{cluster}: is not known: {why}", entry.identity);
+                    continue;
+                }
+                None => continue,
+            };
             let told = match three_way::change(live.as_ref(), raw, raw, &Strategy::default())? {
                 Change::None => continue,
                 Change::Create(_) => "is missing".to_owned(),
@@ -180,7 +193,7 @@ impl Session {
                 _ => "differs".to_owned(),
             };
             is_same = false;
-            println!("{}: {told}", entry.identity);
+            println!("{}{cluster}: {told}", entry.identity);
         }
         if is_same {
             println!("everything is as declared");

@@ -6,6 +6,7 @@ mod view;
 use crate::cluster::{ClusterArgs, Failure};
 use crate::terminal::Wait;
 use clap::{Args as ClapArgs, Subcommand};
+use manager::application::clusters::names::NAMESPACE;
 use std::path::PathBuf;
 
 /// Deploy Applications, and see what became of them.
@@ -16,6 +17,10 @@ pub struct Args {
 
     #[command(flatten)]
     cluster: ClusterArgs,
+
+    /// Namespace of the Secrets of other clusters
+    #[arg(long, value_name = "NAME", default_value = NAMESPACE, global = true)]
+    cluster_namespace: String,
 }
 
 #[derive(Debug, Subcommand)]
@@ -101,7 +106,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (client, namespace) = args.cluster.session()?;
     runtime.block_on(async {
-        let session = commands::Session::new(client, namespace);
+        let session = commands::Session::new(client, namespace, args.cluster_namespace);
         match args.command {
             Command::Up { file, publish_version, wait } => session.up(&file, publish_version.as_deref(), wait).await,
             Command::List { all_namespaces } => session.list(all_namespaces).await,

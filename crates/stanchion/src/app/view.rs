@@ -1,6 +1,7 @@
 //! What is shown of Applications: texts made of objects.
 
 use crate::terminal::table;
+use manager::application::health;
 use manager::application::tracker::{Entry, Tracker, Trackers};
 use object::Value;
 
@@ -20,7 +21,6 @@ pub fn applications(all: &[Value]) -> String {
             let name = text(component, &["name"]);
             let service = list(application, &["status", "services"]).iter().find(|s| text(s, &["name"]) == name);
             let traits: Vec<&str> = list(component, &["traits"]).iter().map(|t| text(t, &["type"])).collect();
-            let healthy = service.and_then(|s| s.get("healthy")).and_then(Value::as_bool);
             rows.push(vec![
                 application.namespace().to_owned(),
                 application.name().to_owned(),
@@ -28,7 +28,7 @@ pub fn applications(all: &[Value]) -> String {
                 text(component, &["type"]).to_owned(),
                 traits.join(","),
                 text(application, &["status", "status"]).to_owned(),
-                healthy.map_or("", |healthy| if healthy { "healthy" } else { "unhealthy" }).to_owned(),
+                service.map_or("", state).to_owned(),
                 service.map(|s| text(s, &["message"])).unwrap_or_default().to_owned(),
                 application.meta_str("creationTimestamp").to_owned(),
             ]);
@@ -66,13 +66,12 @@ pub fn status(application: &Value) -> String {
     }
     out += "\nServices:\n\n";
     for service in list(application, &["status", "services"]) {
-        let healthy = service.get("healthy").and_then(Value::as_bool) == Some(true);
         out += &format!(
             "  - {} ({}/{}) {}{}\n",
             text(service, &["name"]),
             Some(text(service, &["cluster"])).filter(|c| !c.is_empty()).unwrap_or("local"),
             text(service, &["namespace"]),
-            if healthy { "healthy" } else { "unhealthy" },
+            state(service),
             Some(text(service, &["message"])).filter(|m| !m.is_empty()).map_or_else(String::new, |m| format!(": {m}")),
         );
     }
@@ -104,8 +103,31 @@ pub fn progress(application: &Value) -> String {
     }
 }
 
-/// The objects of an application by cluster and namespace; `detail` says of an object what it says of itself.
-pub fn tree(trackers: &Trackers, detail: Option<&dyn Fn(&Entry) -> String>) -> String {
+/// What a live object says of itself, in a few words.
+pub fn detail(live: Result<Option<Value>, String>) -> String {
+    match live {
+        Err(why) => format!("unknown {why}"),
+        Ok(None) => "not found".to_owned(),
+        Ok(Some(live)) => {
+            let health = health::of(&live);
+            let state = if health.healthy { "healthy" } else { "unhealthy" };
+            format!("{state} {}", health.message).trim_end().to_owned()
+        }
+    }
+}
+
+/// How a service is, in a word.
+fn state(service: &Value) -> &'static str {
+    match service.get("healthy").and_then(Value::as_bool) {
+        Some(true) => "healthy",
+        _ if text(service, &["message"]).starts_with(health::UNKNOWN) => "unknown",
+        _ => "unhealthy",
+    }
+}
+
+/// The objects of an application by cluster and namespace, and the places where it is to be and has nothing; `detail`
+/// says of an object what it says of itself.
+pub fn tree(application: &Value, trackers: &Trackers, detail: Option<&dyn Fn(&Entry) -> String>) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     let current: Vec<(&Tracker, &str)> =
@@ -126,6 +148,13 @@ pub fn tree(trackers: &Trackers, detail: Option<&dyn Fn(&Entry) -> String>) -> S
             ];
             row.extend(detail.map(|detail| detail(entry)));
             rows.push(row);
+        }
+    }
+    for service in list(application, &["status", "services"]) {
+        let cluster = Some(text(service, &["cluster"])).filter(|name| !name.is_empty()).unwrap_or("local");
+        if rows.iter().all(|row| row[0] != cluster) {
+            let cells = [cluster, text(service, &["namespace"]), "-", "not-deployed", text(service, &["message"])];
+            rows.push(cells.iter().take(4 + usize::from(detail.is_some())).map(|cell| (*cell).to_owned()).collect());
         }
     }
     rows.sort();

@@ -17,6 +17,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::access::{Access, former_names, names};
 use super::remote::Remote;
+use crate::application::tracker::Entry;
 use crate::application::write::MANAGER;
 
 /// Makes connections to clusters.
@@ -70,6 +71,8 @@ struct State {
     renamed: BTreeMap<String, String>,
     /// The clusters that concern each application.
     placed: HashMap<String, BTreeSet<CompactString>>,
+    /// Counts the changes of the members.
+    generation: u64,
 }
 
 /// All clusters: the one in which the applications are, and those of Secrets.
@@ -126,6 +129,25 @@ impl Fleet {
         let secrets = client.api(&SECRETS).list(namespace, &selected).await?.items;
         drop(fleet.take(&secrets.into_iter().map(Arc::new).collect::<Vec<_>>()));
         Ok(Arc::new(fleet))
+    }
+
+    /// The cluster of a client alone.
+    pub fn local(client: &Client) -> Arc<Self> {
+        Arc::new(Fleet::without_secrets(client, keeper::Options::default(), None, names::NAMESPACE))
+    }
+
+    /// The live object of an entry, whoever owns it.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be known.
+    pub async fn live(&self, entry: &Entry) -> Result<Option<Value>, String> {
+        let cluster = self.site(&entry.cluster)?.cluster;
+        let told = |error: Error| error.to_string();
+        match cluster.scope(&entry.identity.kind).await.map_err(told)? {
+            None => Ok(None),
+            Some(_) => cluster.get(&entry.identity).await.map_err(told),
+        }
     }
 
     fn without_secrets(
@@ -219,6 +241,11 @@ impl Fleet {
     /// Notes which clusters concern an application: there is work for it when they come back.
     pub fn place(&self, owner: &str, clusters: BTreeSet<CompactString>) {
         self.state.lock().placed.insert(owner.to_owned(), clusters);
+    }
+
+    /// Counts the changes of what clusters there are.
+    pub fn generation(&self) -> u64 {
+        self.state.lock().generation
     }
 
     /// A digest of the versions of all that an application has, and of what clusters there are: while it stays the same,
@@ -336,6 +363,7 @@ impl Fleet {
         changes.membership |= !before.is_empty();
         touched.extend(before.keys().cloned());
         changes.ended.extend(before.into_keys());
+        state.generation += u64::from(changes.membership || !touched.is_empty());
         state.renamed = renamed;
         let State { placed, renamed, .. } = &mut *state;
         for (owner, clusters) in placed.iter_mut() {
