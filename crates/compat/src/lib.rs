@@ -6,6 +6,7 @@
 
 pub mod case;
 pub mod client;
+pub mod etcd;
 pub mod expectations;
 pub mod hooks;
 pub mod normalise;

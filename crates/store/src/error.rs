@@ -66,6 +66,9 @@ pub enum WriteError {
         /// The operating system's error.
         error: Arc<io::Error>,
     },
+    /// The backend could not be reached, or refused.
+    #[error("the store cannot be written: {0}")]
+    Unavailable(String),
     /// It is not known whether the write took place.
     #[error("it is not known whether the write took place: {0}")]
     Uncertain(String),

@@ -26,8 +26,9 @@ pub trait Store: Send + Sync + 'static {
     /// Commits one write and gives its revision. Once called, the write takes place even if the future is dropped.
     fn write(&self, write: Write) -> BoxFuture<'_, Result<Revision, WriteError>>;
 
-    /// Commits many writes in one trip, in order. Each stands for itself: it succeeds or fails whatever the others
-    /// do, and gets its own revision; the answers are in the order of the writes.
+    /// Commits many writes in one trip. Each stands for itself: it succeeds or fails whatever the others do, and gets its
+    /// own revision; the answers are in the order of the writes. Writes of one key take place in their order; a backend
+    /// that is reached over a network need not keep it among different keys.
     fn write_all(&self, writes: Vec<Write>) -> BoxFuture<'_, Vec<Result<Revision, WriteError>>>;
 
     /// Watches `range` from just after revision `after`: every later event, in order, without gap or repetition.
@@ -45,6 +46,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Sizes and counters, for metrics.
     fn stats(&self) -> Stats;
+
+    /// Why the backend cannot be reached at the moment, if that is so.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
 
     /// Finishes the writes that wait, flushes, ends all watches. Later writes and watches answer `Closed`. May be
     /// called twice.

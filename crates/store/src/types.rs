@@ -110,7 +110,8 @@ pub enum Change {
         /// The new value.
         value: Bytes,
         /// When the store deletes the key by itself, unless it is written again before. The delete is an event like
-        /// any other. Precise to a second or so.
+        /// any other. Precise to a second or so; a backend may be late by a twentieth of the time until then, and by
+        /// a minute at most.
         expires: Option<SystemTime>,
     },
     /// Removes the key.
@@ -161,7 +162,7 @@ pub enum EventKind {
 /// One committed write, as a watch sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The revision the write got; no two events share one.
+    /// The revision the write got. Only keys that expire together, in some backends, share one.
     pub revision: Revision,
     /// The key written.
     pub key: Key,

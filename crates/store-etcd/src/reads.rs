@@ -1,0 +1,62 @@
+//! Reads see what was written before them.
+
+use crate::etcd::{Inner, TIMED_OUT};
+use crate::grpc::{Error, Repeat};
+use crate::load::RANGE;
+use crate::proto::{HeaderOnly, PutRequest, RangeRequest, RangeResponse, revision};
+use std::sync::Arc;
+use std::time::Duration;
+use store::{ReadError, Revision};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+const PUT: &str = "/etcdserverpb.KV/Put";
+/// The name of the key that is written to see how far the watch is.
+const BARRIER: &str = "barrier";
+/// How long a revision may take from etcd's answer to its watch, before it is taken for one of another program's keys.
+const ON_ITS_WAY: Duration = Duration::from_millis(25);
+
+/// A read that waits.
+pub(crate) type Waiting = oneshot::Sender<Result<(), ReadError>>;
+
+/// Asks how far etcd is, once for all reads that wait, and waits until the copy is as far.
+pub(crate) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver<Waiting>) {
+    while let Some(first) = receiver.recv().await {
+        let mut waiting = vec![first];
+        while let Ok(next) = receiver.try_recv() {
+            waiting.push(next);
+        }
+        let outcome = catch_up(&inner).await;
+        for read in waiting {
+            // Who gave up waiting needs no answer.
+            let _ = read.send(outcome.clone());
+        }
+    }
+}
+
+async fn catch_up(inner: &Inner) -> Result<(), ReadError> {
+    let patience = inner.options.patience;
+    let request = RangeRequest { key: inner.names.own(BARRIER), count_only: true, ..RangeRequest::default() };
+    let response: RangeResponse =
+        inner.channel.call(RANGE, &request, patience, Repeat::Freely).await.map_err(unavailable)?;
+    if reached(inner, revision(response.header.as_ref()), ON_ITS_WAY).await {
+        return Ok(());
+    }
+    // Other programs' writes never come. After a write of its own the store knows that there is nothing before it.
+    let request = PutRequest { key: inner.names.own(BARRIER), ..PutRequest::default() };
+    let response: HeaderOnly =
+        inner.channel.call(PUT, &request, patience, Repeat::Freely).await.map_err(unavailable)?;
+    match reached(inner, revision(response.header.as_ref()), patience).await {
+        true => Ok(()),
+        false => Err(ReadError::Unavailable(TIMED_OUT.to_owned())),
+    }
+}
+
+async fn reached(inner: &Inner, revision: Revision, patience: Duration) -> bool {
+    matches!(timeout(patience, inner.replica.wait_for(revision)).await, Ok(Ok(())))
+}
+
+fn unavailable(error: Error) -> ReadError {
+    tracing::debug!(%error, "etcd cannot be read");
+    ReadError::Unavailable(TIMED_OUT.to_owned())
+}
