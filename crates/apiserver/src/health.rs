@@ -47,7 +47,7 @@ fn checks(server: &Server, page: &str) -> Vec<Check> {
     let mut out = vec![
         Check { name: "ping", passed: true },
         Check { name: "log", passed: true },
-        Check { name: "etcd", passed: true },
+        Check { name: "etcd", passed: server.store().trouble().is_none() },
     ];
     if page == "readyz" {
         out.push(Check { name: "shutdown", passed: !server.is_stopping() });

@@ -7,7 +7,7 @@ use crate::audit;
 use crate::auth::{Tokens, UserInfo, impersonation};
 use crate::authorize::{self, AlwaysAllow, Attributes, Authorizer, Decision};
 use crate::catalogue::{Catalogue, Group, Resource, Version};
-use crate::controllers::{definitions, lives::Lives, namespaces, own_service};
+use crate::controllers::{definitions, lives::Lives, namespaces, others, own_service};
 use crate::conversion::{Converter, NoConverter};
 use crate::handlers;
 use crate::metrics::Metrics;
@@ -54,6 +54,8 @@ pub struct Options {
     pub optional: Vec<&'static str>,
     /// The address and port by which clients reach the server, for those that ask `/api` for it.
     pub advertised: String,
+    /// Whether other servers write to the same store.
+    pub shared: bool,
 }
 
 impl Default for Options {
@@ -71,6 +73,7 @@ impl Default for Options {
             role_aggregation: true,
             optional: Vec::new(),
             advertised: String::new(),
+            shared: false,
         }
     }
 }
@@ -123,6 +126,7 @@ impl Server {
             catalogue: ArcSwap::from_pointee(catalogue),
             stop: watch::channel(false).0,
         });
+        let after = server.store.revision();
         definitions::start(&server).await?;
         let configured = server.options.admission.configure(&server).await;
         configured.map_err(|failure| StartError::Objects(format!("{failure:?}")))?;
@@ -134,6 +138,9 @@ impl Server {
             started = own_service::ensure(&server).await;
         }
         started.map_err(|failure| StartError::Objects(format!("{failure:?}")))?;
+        if server.options.shared {
+            others::follow(&server, after);
+        }
         Ok(server)
     }
 

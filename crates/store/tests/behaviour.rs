@@ -9,8 +9,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use store::{
-    Clock, Embedded, EventKind, Expect, ListOptions, ManualClock, OpenError, Options, Range, ReadError, Store, Watch,
-    WatchError, Write, WriteError,
+    Clock, Embedded, Expect, ListOptions, ManualClock, OpenError, Options, Range, ReadError, Store, WatchError, Write,
+    WriteError,
 };
 use suite::seen;
 

@@ -15,11 +15,14 @@ use jiff::Timestamp;
 use object::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use store::{ListOptions, Range, ReadError};
+use std::time::Duration;
+use store::{ListOptions, Range, ReadError, Revision};
 use tokio::sync::MutexGuard;
 
 /// The finalizer of definitions: their instances go first.
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// After how long all servers of a store know that a definition goes away.
+const NOTICE: Duration = Duration::from_secs(1);
 /// What the keys of definitions start with.
 pub(crate) const PREFIX: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
 
@@ -43,13 +46,21 @@ struct Members {
 
 #[derive(Debug)]
 struct Serving {
+    /// The version that was read.
+    revision: Revision,
     about: Arc<Value>,
     resources: Vec<Arc<Resource>>,
 }
 
 impl Members {
     /// Puts a definition in the place of the one of its name. Its resources are kept if nothing of them changed.
-    fn put(&mut self, name: &str, about: Arc<Value>, resources: impl FnOnce(&Arc<Value>) -> Vec<Arc<Resource>>) {
+    fn put(
+        &mut self,
+        name: &str,
+        revision: Revision,
+        about: Arc<Value>,
+        resources: impl FnOnce(&Arc<Value>) -> Vec<Arc<Resource>>,
+    ) {
         let held = self.take(name);
         if held.as_ref().is_some_and(|held| !same_life(&held.about, &about)) {
             self.outdated.push(name.to_owned());
@@ -65,7 +76,7 @@ impl Members {
         if !about.meta_str("deletionTimestamp").is_empty() {
             self.going.insert(name.to_owned());
         }
-        self.definitions.insert(name.to_owned(), Serving { about, resources });
+        self.definitions.insert(name.to_owned(), Serving { revision, about, resources });
     }
 
     fn remove(&mut self, name: &str) {
@@ -169,6 +180,24 @@ pub(crate) async fn start(server: &Arc<Server>) -> Result<(), ReadError> {
     Ok(())
 }
 
+/// Whether a definition is known as it was written at a revision, or that it is gone.
+pub(crate) async fn knows(server: &Server, key: &str, written: Option<Revision>) -> bool {
+    let name = key.strip_prefix(PREFIX).unwrap_or(key);
+    let known = server.definitions.lock().await;
+    let held = known.groups.get(group_of(name)).and_then(|group| group.definitions.get(name));
+    match (held, written) {
+        (Some(held), Some(written)) => held.revision >= written,
+        (held, written) => held.is_none() && written.is_none(),
+    }
+}
+
+/// The keys of all definitions that are known.
+pub(crate) async fn known(server: &Server) -> Vec<String> {
+    let known = server.definitions.lock().await;
+    let names = known.groups.values().flat_map(|group| group.definitions.keys());
+    names.map(|name| format!("{PREFIX}{name}")).collect()
+}
+
 /// A definition was written: works out its names and those of its group, and what is served.
 pub(crate) async fn changed(server: &Arc<Server>, key: &str) {
     let mut known = server.definitions.lock().await;
@@ -218,7 +247,7 @@ async fn read(server: &Arc<Server>, group: &mut Members, name: &str) -> Result<(
     let stored = registry::stored(&entry)?;
     let definition = stored.value(entry.mod_revision);
     let about = Arc::new(definition::about(&definition));
-    group.put(name, about, |about| serving::resources(&definition, about, stored, &server.options.converter));
+    group.put(name, entry.mod_revision, about, |about| serving::resources(&definition, about, stored, &server.options.converter));
     Ok(())
 }
 
@@ -254,6 +283,10 @@ pub(crate) fn empty(server: &Arc<Server>, name: &str) {
     }
     let (server, name) = (server.clone(), name.to_owned());
     tokio::spawn(async move {
+        if server.options.shared {
+            // Until the others know, they still take new instances.
+            tokio::time::sleep(NOTICE).await;
+        }
         // What is written while this runs is looked at again: the mark goes first.
         server.emptying.lock().remove(&name);
         if let Err(failure) = remove_instances(&server, &name).await {

@@ -4,6 +4,7 @@ pub(crate) mod definitions;
 pub(crate) mod lives;
 pub(crate) mod namespaces;
 mod naming;
+pub(crate) mod others;
 pub(crate) mod own_service;
 mod serving;
 

@@ -182,7 +182,8 @@ pub fn read_failure(error: ReadError) -> Failure {
     match error {
         ReadError::Compacted { .. } => Status::expired("The resourceVersion for the provided list is too old.").into(),
         ReadError::Future { requested, current } => too_large_version(requested, current),
-        error @ (ReadError::Closed | ReadError::Unavailable(_)) => unavailable(&error),
+        error @ ReadError::Closed => unavailable(&error),
+        ReadError::Unavailable(why) => unavailable(&why),
     }
 }
 
@@ -199,6 +200,9 @@ pub fn write_failure(error: &WriteError) -> Failure {
             Status::too_large(format!("the object takes {size} bytes, limit is {limit}")).into()
         }
         WriteError::NoSpace { .. } => Status::internal(error).into(),
+        // Nobody should do by themselves again what may have been done.
+        WriteError::Uncertain(why) => Status::unknown(why.clone()).into(),
+        WriteError::Unavailable(why) => unavailable(why),
         error => unavailable(error),
     }
 }
