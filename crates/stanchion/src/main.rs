@@ -10,6 +10,7 @@ mod manager;
 mod ownership;
 mod permit;
 mod server;
+mod storage;
 mod terminal;
 
 use clap::{CommandFactory, Parser, Subcommand};

@@ -247,7 +247,9 @@ async fn read(server: &Arc<Server>, group: &mut Members, name: &str) -> Result<(
     let stored = registry::stored(&entry)?;
     let definition = stored.value(entry.mod_revision);
     let about = Arc::new(definition::about(&definition));
-    group.put(name, entry.mod_revision, about, |about| serving::resources(&definition, about, stored, &server.options.converter));
+    group.put(name, entry.mod_revision, about, |about| {
+        serving::resources(&definition, about, stored, &server.options.converter)
+    });
     Ok(())
 }
 

@@ -181,7 +181,8 @@ impl Transport for Cluster {
     }
 }
 
-pub(super) fn tls(config: &Kubeconfig) -> Result<ClientConfig, Failure> {
+/// How to talk TLS to a server: whom to trust, and what to show.
+pub fn tls(config: &Kubeconfig) -> Result<ClientConfig, Failure> {
     if config.insecure {
         return Err("insecure-skip-tls-verify is not supported: give certificate-authority".into());
     }

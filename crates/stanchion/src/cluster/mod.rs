@@ -5,7 +5,7 @@ mod connect;
 mod kubeconfig;
 mod transport;
 
-pub use client::{Cluster, Failure, Found};
+pub use client::{Cluster, Failure, Found, tls};
 pub use connect::{Connections, access};
 pub use kubeconfig::Kubeconfig;
 pub use transport::Connection;

@@ -7,11 +7,11 @@ use apiserver::admission::{Admission, Attributes, Step};
 use apiserver::answer::Failure;
 use apiserver::auth::UserInfo;
 use apiserver::catalogue::Resource;
+use ::manager::Manager;
 use client::Client;
 use object::{Status, Value};
 use std::future::ready;
 use std::sync::Arc;
-use tokio::task::JoinHandle;
 
 /// The user as whom the controllers work.
 const USER: &str = "system:serviceaccount:capsule-system:capsule";
@@ -31,21 +31,30 @@ pub(super) async fn install(server: &Arc<Server>) {
     }
 }
 
-/// Starts the controllers. They end when the handle is aborted.
-pub(super) fn start(
-    server: &Arc<Server>,
-    admission: manager::Admission,
-    applications: application::Options,
-) -> JoinHandle<()> {
+/// What the manager works with.
+#[derive(Clone)]
+pub(super) struct Setup {
+    /// Its part in admission.
+    pub(super) admission: manager::Admission,
+    pub(super) applications: application::Options,
+}
+
+/// Opens the manager: from then on admission knows what it has to, whoever runs the controllers. Without the kinds there
+/// is no manager.
+pub(super) async fn open(server: &Arc<Server>, setup: Setup) -> Option<Manager> {
+    let opened = Manager::open(client(server), options(setup)).await;
+    opened.inspect_err(|error| tracing::error!(%error, "the managed-resource controllers cannot run")).ok()
+}
+
+fn client(server: &Arc<Server>) -> Client {
     let groups = ["system:masters", "system:serviceaccounts", "system:serviceaccounts:capsule-system"];
     let user = UserInfo { name: USER.to_owned(), groups: groups.map(str::to_owned).to_vec(), ..UserInfo::default() };
-    let client = Client::new(Arc::new(InProcess::new(server.clone(), user)));
-    let options = manager::Options { user: USER.to_owned(), admission, applications, ..manager::Options::default() };
-    tokio::spawn(async move {
-        if let Err(error) = manager::run(client, options).await {
-            tracing::error!(%error, "the managed-resource controllers cannot run");
-        }
-    })
+    Client::new(Arc::new(InProcess::new(server.clone(), user)))
+}
+
+fn options(setup: Setup) -> manager::Options {
+    let Setup { admission, applications } = setup;
+    manager::Options { user: USER.to_owned(), admission, applications, ..manager::Options::default() }
 }
 
 fn request<'a>(attributes: &Attributes<'a>) -> manager::admission::Request<'a> {

@@ -8,8 +8,10 @@ pub mod logging;
 mod manager;
 mod oidc;
 pub mod pki;
+mod work;
 
-use ::controllers::{Context, Settings, Simulated, start};
+use crate::storage::{self, Storage};
+use ::controllers::{Settings, Simulated};
 use ::manager::application::clusters::names::NAMESPACE as CLUSTER_NAMESPACE;
 use apiserver::admission::Chain;
 use apiserver::admission::plugins::{Plugin, Plugins};
@@ -26,7 +28,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::{Embedded, Store};
+use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -51,8 +53,11 @@ pub struct Args {
     listen: SocketAddr,
 
     /// Keep the data in memory only; it is gone when the server ends
-    #[arg(long, env = "STANCHION_IN_MEMORY")]
+    #[arg(long, env = "STANCHION_IN_MEMORY", conflicts_with = "storage")]
     in_memory: bool,
+
+    #[command(flatten)]
+    storage: storage::Args,
 
     /// File of static tokens: lines of token,user,uid,"group1,group2"
     #[arg(long, value_name = "FILE", env = "STANCHION_TOKEN_AUTH_FILE")]
@@ -204,11 +209,8 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let folder = Folder::of(&args)?;
     let pki = pki::Pki { folder: folder.path.join("pki") };
     pki.ensure(&names(&args))?;
-    let store: Arc<dyn Store> = if args.in_memory {
-        Arc::new(Embedded::in_memory(store::Options::default()))
-    } else {
-        Arc::new(Embedded::open(folder.path.join("store"), store::Options::default())?)
-    };
+    let storage = if args.in_memory { Storage::Memory } else { args.storage.storage(&folder.path)? };
+    let store = storage.open().await?;
     let tls = server_config(&tls_files(&args, &pki))?;
     let webhooks = Arc::new(WebhookClient::new(store.clone()));
     let tokens = Tokens { oidc: args.oidc.open(&webhooks)?, ..tokens(&args, &store, &pki)? };
@@ -243,6 +245,7 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         converter: Arc::new(WebhookConverter::new(webhooks)),
         audit: args.audit.open()?,
         advertised: address.to_string(),
+        shared: storage.is_shared(),
         role_aggregation: controllers.has("clusterrole-aggregation-controller"),
         ..apiserver::Options::default()
     };
@@ -251,15 +254,16 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         Simulated { nodes: args.simulated_nodes, pod_start: args.simulated_pod_start, pod_run: args.simulated_pod_run };
     let root_ca = std::fs::read_to_string(pki.file("ca.crt"))?;
     let settings = Settings { root_ca, simulated, ..Settings::default() };
-    let running = start(&Context::new(server.clone(), settings), |name| controllers.has(name));
     if args.manager {
         manager::install(&server).await;
     }
-    let manager = args.manager.then(|| {
+    let managed = args.manager.then(|| {
         let applications = crate::manager::applications(&args.cluster_namespace);
-        manager::start(&server, managed, applications)
+        manager::Setup { admission: managed, applications }
     });
     let (stop, stopped) = watch::channel(false);
+    let work = work::Work { server: server.clone(), settings, controllers, managed };
+    let mut working = work.start(storage.is_shared(), stopped.clone());
     let serving = tokio::spawn(listener.serve(server.clone(), stopped));
 
     let url = url(address);
@@ -272,9 +276,8 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         _ = interrupt.recv() => {}
     }
     let _ = stop.send(true);
-    drop(running);
-    if let Some(manager) = manager {
-        manager.abort();
+    if tokio::time::timeout(END, &mut working).await.is_err() {
+        working.abort();
     }
     server.shutdown();
     let end = async {
@@ -299,7 +302,7 @@ impl Folder {
         let (path, temporary) = match &args.data_dir {
             Some(path) => (path.clone(), false),
             None if args.in_memory => (std::env::temp_dir().join(format!("stanchion-{}", std::process::id())), true),
-            None => (default_data_dir()?, false),
+            None => (storage::default_folder()?, false),
         };
         std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         let path = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
@@ -313,14 +316,6 @@ impl Drop for Folder {
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
-}
-
-fn default_data_dir() -> Result<PathBuf, Error> {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    set("XDG_DATA_HOME")
-        .or_else(|| set("HOME").map(|home| home.join(".local/share")))
-        .map(|base| base.join("stanchion"))
-        .ok_or_else(|| "neither XDG_DATA_HOME nor HOME is set: say where the data goes with --data-dir".into())
 }
 
 /// The names by which clients on this machine, and programs made for clusters, reach the server.
