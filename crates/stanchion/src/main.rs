@@ -12,6 +12,7 @@ mod permit;
 mod server;
 mod storage;
 mod terminal;
+mod transfer;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -52,6 +53,10 @@ enum Command {
     Permit(permit::Args),
     /// Show who owns each field of an object, or what an apply would do
     Ownership(ownership::Args),
+    /// Write everything that a store holds to a file
+    Export(Box<transfer::ExportArgs>),
+    /// Put everything of an export into an empty store
+    Import(Box<transfer::ImportArgs>),
     /// Stand in for kube-apiserver and etcd in test environments such as controller-runtime's envtest
     Envtest(envtest::Args),
     /// Print a script that completes commands and flags in a shell
@@ -78,6 +83,8 @@ fn main() -> ExitCode {
         Command::Cluster(args) => clusters::run(args).map(|()| ExitCode::SUCCESS),
         Command::Permit(args) => permit::run(args).map(|()| ExitCode::SUCCESS),
         Command::Ownership(args) => ownership::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Export(args) => transfer::export(&args).map(|()| ExitCode::SUCCESS),
+        Command::Import(args) => transfer::import(&args).map(|()| ExitCode::SUCCESS),
         Command::Envtest(args) => envtest::run(args).map(|()| ExitCode::SUCCESS),
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "stanchion", &mut std::io::stdout());

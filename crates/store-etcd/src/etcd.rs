@@ -21,6 +21,8 @@ use tokio::time::timeout;
 
 /// How many of the writes that come together are under way at the same time.
 const WRITES: usize = 128;
+/// How many writes that only advance etcd are under way at the same time.
+const ADVANCE: usize = 256;
 /// How long etcd may take to answer at the start.
 const START: Duration = Duration::from_secs(20);
 /// What a request is told that waited in vain, in etcd's words.
@@ -150,6 +152,23 @@ impl Etcd {
         let store = Etcd { inner, tasks: Mutex::new(tasks), reads };
         store.catch_up().await.map_err(|error| unreachable(error.to_string()))?;
         Ok(store)
+    }
+
+    /// Writes nothing of meaning until etcd is at a revision, so that all that follows is later. `written` is told how
+    /// many writes that took, as they are done.
+    pub async fn advance_to(&self, revision: Revision, mut written: impl FnMut(usize)) -> Result<(), ReadError> {
+        loop {
+            self.catch_up().await?;
+            let behind = usize::try_from(revision.saturating_sub(self.revision())).unwrap_or(usize::MAX);
+            if behind == 0 {
+                return Ok(());
+            }
+            let steps: FuturesUnordered<_> = (0..behind.min(ADVANCE)).map(|_| reads::barrier(&self.inner)).collect();
+            for outcome in steps.collect::<Vec<_>>().await {
+                outcome?;
+                written(1);
+            }
+        }
     }
 
     /// Ready when the copy has everything that was written before the call.

@@ -43,13 +43,19 @@ async fn catch_up(inner: &Inner) -> Result<(), ReadError> {
         return Ok(());
     }
     // Other programs' writes never come. After a write of its own the store knows that there is nothing before it.
-    let request = PutRequest { key: inner.names.own(BARRIER), ..PutRequest::default() };
-    let response: HeaderOnly =
-        inner.channel.call(PUT, &request, patience, Repeat::Freely).await.map_err(unavailable)?;
-    match reached(inner, revision(response.header.as_ref()), patience).await {
+    let barrier = barrier(inner).await?;
+    match reached(inner, barrier, patience).await {
         true => Ok(()),
         false => Err(ReadError::Unavailable(TIMED_OUT.to_owned())),
     }
+}
+
+/// Writes something that means nothing; gives the revision.
+pub(crate) async fn barrier(inner: &Inner) -> Result<Revision, ReadError> {
+    let request = PutRequest { key: inner.names.own(BARRIER), ..PutRequest::default() };
+    let response: Result<HeaderOnly, Error> =
+        inner.channel.call(PUT, &request, inner.options.patience, Repeat::Freely).await;
+    response.map(|response| revision(response.header.as_ref())).map_err(unavailable)
 }
 
 async fn reached(inner: &Inner, revision: Revision, patience: Duration) -> bool {

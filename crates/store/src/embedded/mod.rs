@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -23,10 +23,10 @@ use tokio::sync::oneshot;
 use self::disk::{Disk, OsDisk};
 use self::journal::Journal;
 use self::writer::{Message, Writer};
-use crate::replica::{Keyspace, Replica};
+use crate::replica::{Keyspace, Replica, Version};
 use crate::{
-    BoxFuture, Change, Clock, Entry, Histogram, ListOptions, OpenError, Page, Range, ReadError, Revision, Stats, Store,
-    SystemClock, Watch, WatchError, Write, WriteError,
+    BoxFuture, Change, Clock, Entry, FIRST_REVISION, Histogram, Key, ListOptions, OpenError, Page, Range, ReadError,
+    Revision, Stats, Store, SystemClock, Watch, WatchError, Write, WriteError,
 };
 
 /// What `Options::max_value` can be at most: lengths in the files have 32 bits.
@@ -97,6 +97,21 @@ impl Embedded {
     /// Fails if another process has it open, or if a file is damaged.
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         Self::open_on(Arc::new(OsDisk), dir.as_ref(), options)
+    }
+
+    /// Makes the store in `dir`, which must have none, with these entries as they were at a revision, each with the time
+    /// at which it expires, if it does. Their versions stay; there is no history.
+    ///
+    /// Fails if there are files of a store already, or if another process has it open.
+    pub fn restore(
+        dir: impl AsRef<Path>,
+        revision: Revision,
+        entries: Vec<(Entry, Option<SystemTime>)>,
+    ) -> Result<(), OpenError> {
+        let mut versions: Vec<(Key, Version)> =
+            entries.into_iter().map(|(entry, expires)| Version::of(entry, expires)).collect();
+        versions.sort_by(|a, b| a.0.cmp(&b.0));
+        recover::make(&OsDisk, dir.as_ref(), Keyspace::new(revision.max(FIRST_REVISION), versions))
     }
 
     /// A store that is gone with the process.

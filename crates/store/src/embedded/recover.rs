@@ -9,10 +9,14 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::RwLock;
 
 use super::disk::Disk;
 use super::frame::{self, Body, FRAME_HEAD, HEADER_LEN, LOG_MAGIC, SNAPSHOT_MAGIC};
 use super::journal::{Active, Journal, Segment, Snapshot, create_segment, remove};
+use super::snapshot;
 use crate::replica::Keyspace;
 use crate::{FIRST_REVISION, OpenError, Revision};
 
@@ -63,6 +67,19 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, segment_bytes: u64) -> Resul
     };
     let journal = Journal { disk, dir: dir.to_owned(), segment_bytes, closed, active, snapshot, _lock: lock };
     Ok((journal, space))
+}
+
+/// Makes the store in `dir`, which must have none, with this content.
+pub(super) fn make(disk: &dyn Disk, dir: &Path, space: Keyspace) -> Result<(), OpenError> {
+    fs::create_dir_all(dir).map_err(failed("create", dir))?;
+    let _lock = lock(dir)?;
+    let Files { snapshots, segments } = Files::find(dir)?;
+    if let Some((_, path)) = snapshots.into_iter().chain(segments).next() {
+        return Err(failed("overwrite", &path)(io::Error::from(io::ErrorKind::AlreadyExists)));
+    }
+    let revision = space.current();
+    let written = snapshot::write(disk, dir, &RwLock::new(space), revision, &AtomicBool::new(false));
+    written.map(drop).map_err(failed("write a snapshot in", dir))
 }
 
 fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> OpenError + 'a {

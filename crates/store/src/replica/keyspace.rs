@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroU64;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 
+use crate::clock::to_millis;
 use crate::{Entry, Event, FIRST_REVISION, Key, ListOptions, Page, Range, ReadError, Revision};
 
 /// What memory an event takes by itself, in bytes: the event, its place in the history and in the queues of watches.
@@ -35,6 +37,13 @@ pub(crate) struct Version {
 }
 
 impl Version {
+    /// The version that an entry tells of, and its key.
+    pub fn of(entry: Entry, expires: Option<SystemTime>) -> (Key, Self) {
+        let Entry { key, value, create_revision, mod_revision, version } = entry;
+        let expires = expires.and_then(|time| NonZeroU64::new(to_millis(time).max(1)));
+        (key, Self { value, create_revision, mod_revision, version, expires })
+    }
+
     pub fn entry(&self, key: &Key) -> Entry {
         Entry {
             key: key.clone(),

@@ -252,9 +252,7 @@ fn wake(sleepy: &mut Vec<(Instant, Arc<Topic>)>, topic: Arc<Topic>) {
 
 fn keyspace_of(revision: Revision, mut entries: Vec<Entry>) -> Keyspace {
     entries.sort_by(|a, b| a.key.cmp(&b.key));
-    let versions = entries.into_iter().map(|Entry { key, value, create_revision, mod_revision, version }| {
-        (key, Version { value, create_revision, mod_revision, version, expires: None })
-    });
+    let versions = entries.into_iter().map(|entry| Version::of(entry, None));
     Keyspace::new(revision, versions.collect())
 }
 
