@@ -19,6 +19,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// The flags that say where the data is kept, beside the folder.
 #[derive(Debug, ClapArgs)]
+#[group(skip)]
 pub struct Args {
     /// Keep the data in etcd in place of the folder: etcd://HOST:PORT,HOST:PORT,... or, with TLS, etcds://...
     #[arg(long, value_name = "URL", env = "STANCHION_STORAGE")]

@@ -2,8 +2,8 @@
 
 use crate::etcd::Inner;
 use crate::grpc::{Error, Messages};
-use crate::load;
 use crate::proto::{DELETE, WatchCreate, WatchRequest, WatchResponse, revision, signed, unsigned};
+use crate::{load, reads};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Applied;
@@ -61,7 +61,9 @@ async fn follow(inner: &Inner, upkeep: &mut tokio::time::Interval) -> Result<(),
                     return Err(Error::Broken(message.cancel_reason));
                 }
                 if message.created {
-                    if revision(message.header.as_ref()) < inner.replica.revision() {
+                    // The member may be behind the others; all of them together are not, unless etcd was set back.
+                    let member = revision(message.header.as_ref());
+                    if member < inner.replica.revision() && reads::latest(inner).await? < inner.replica.revision() {
                         return Ok(());
                     }
                     if inner.trouble.lock().take().is_some() {

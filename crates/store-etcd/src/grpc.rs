@@ -156,14 +156,14 @@ impl Channel {
     ) -> Result<R, Error> {
         let (sender, number) = self.sender(deadline).await?;
         let body = Full::new(body).boxed_unsync();
-        match timeout_at(deadline, unary(sender, self.request(method, number, body)?)).await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                // Perhaps another endpoint answers.
-                self.leave(number).await;
-                Err(Error::Broken("no answer in time".to_owned()))
-            }
+        let late = |_| Err(Error::Broken("no answer in time".to_owned()));
+        let calling = unary(sender, self.request(method, number, body)?);
+        let outcome = timeout_at(deadline, calling).await.unwrap_or_else(late);
+        if outcome.as_ref().is_err_and(Error::is_transient) {
+            // Perhaps another endpoint does better.
+            self.leave(number).await;
         }
+        outcome
     }
 
     /// Sends one message and gives the stream of what comes back. The stream ends when it is dropped.

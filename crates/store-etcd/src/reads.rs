@@ -35,19 +35,23 @@ pub(crate) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver
 }
 
 async fn catch_up(inner: &Inner) -> Result<(), ReadError> {
-    let patience = inner.options.patience;
-    let request = RangeRequest { key: inner.names.own(BARRIER), count_only: true, ..RangeRequest::default() };
-    let response: RangeResponse =
-        inner.channel.call(RANGE, &request, patience, Repeat::Freely).await.map_err(unavailable)?;
-    if reached(inner, revision(response.header.as_ref()), ON_ITS_WAY).await {
+    let latest = latest(inner).await.map_err(unavailable)?;
+    if reached(inner, latest, ON_ITS_WAY).await {
         return Ok(());
     }
     // Other programs' writes never come. After a write of its own the store knows that there is nothing before it.
     let barrier = barrier(inner).await?;
-    match reached(inner, barrier, patience).await {
+    match reached(inner, barrier, inner.options.patience).await {
         true => Ok(()),
         false => Err(ReadError::Unavailable(TIMED_OUT.to_owned())),
     }
+}
+
+/// How far etcd is, all members together.
+pub(crate) async fn latest(inner: &Inner) -> Result<Revision, Error> {
+    let request = RangeRequest { key: inner.names.own(BARRIER), count_only: true, ..RangeRequest::default() };
+    let response: RangeResponse = inner.channel.call(RANGE, &request, inner.options.patience, Repeat::Freely).await?;
+    Ok(revision(response.header.as_ref()))
 }
 
 /// Writes something that means nothing; gives the revision.

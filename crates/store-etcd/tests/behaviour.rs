@@ -6,6 +6,7 @@
 mod suite;
 
 use compat::etcd;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use store::{Expect, ListOptions, Range, ReadError, Write, WriteError};
@@ -158,6 +159,45 @@ async fn what_etcd_finds_too_large_is_too_large() {
     }
     put(&store, "a", &"x".repeat(1_400_000)).await;
     assert_eq!(store.get("a", None).await.unwrap().unwrap().value.len(), 1_400_000);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tls_shows_who_is_who_on_both_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = |name: &str| (KeyPair::generate().unwrap(), CertificateParams::new(vec![name.to_owned()]).unwrap());
+    let (authority_key, mut params) = pair("authority");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = params.self_signed(&authority_key).unwrap();
+    let issuer = Issuer::new(params, authority_key);
+    let issued = |name: &str| {
+        let (key, params) = pair(name);
+        (params.signed_by(&key, &issuer).unwrap(), key)
+    };
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (certificate, key) = issued("127.0.0.1");
+    let (ca, cert, key) =
+        (file("ca", authority.pem()), file("cert", certificate.pem()), file("key", key.serialize_pem()));
+    let flags = ["--trusted-ca-file", &ca, "--cert-file", &cert, "--key-file", &key, "--client-cert-auth"];
+    let Some(server) = etcd::Etcd::start_with("https", &flags) else { return };
+
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(authority.der().clone()).unwrap();
+    let (certificate, key) = issued("client");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_client_auth_cert(vec![certificate.der().clone()], key.serialize_der().try_into().unwrap())
+        .unwrap();
+    tls.alpn_protocols = vec![b"h2".to_vec()];
+    let store = open(Options { tls: Some(Arc::new(tls)), ..options(&server) }).await;
+    let revision = put(&store, "a", "x").await;
+    assert_eq!(store.get("a", None).await.unwrap().unwrap().mod_revision, revision);
 }
 
 #[tokio::test]

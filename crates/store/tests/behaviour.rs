@@ -182,3 +182,25 @@ async fn the_files_do_not_grow_without_bound() {
     assert_eq!(store.revision(), 2001);
     assert_eq!(store.stats().keys, 10);
 }
+
+#[tokio::test]
+async fn what_is_restored_keeps_its_versions() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = memory();
+    put(&source, "b", "1").await;
+    put(&source, "a", "1").await;
+    put(&source, "b", "2").await;
+    let page = source.list(&Range::prefix(""), ListOptions::default()).await.unwrap();
+    let soon = std::time::SystemTime::now() + Duration::from_secs(1000);
+    let entries = page.entries.iter().map(|entry| (entry.clone(), Some(soon))).collect();
+    Embedded::restore(dir.path(), 100, entries).unwrap();
+    assert!(Embedded::restore(dir.path(), 100, Vec::new()).is_err(), "there is something already");
+    for revision in [101, 102] {
+        let store = Embedded::open(dir.path(), Options::default()).unwrap();
+        let restored =
+            store.list(&Range::prefix(""), ListOptions { limit: 2, ..ListOptions::default() }).await.unwrap();
+        assert_eq!(restored.entries, page.entries);
+        assert!(matches!(store.watch(&Range::prefix(""), 99).await, Err(WatchError::Compacted { oldest: 100, .. })));
+        assert_eq!(put(&store, "c", "1").await, revision);
+    }
+}

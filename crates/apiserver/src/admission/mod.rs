@@ -154,6 +154,15 @@ pub(crate) async fn check_presence(server: &Server, resource: &Resource, namespa
 
 /// What the keys of namespaces start with.
 pub(crate) const NAMESPACES: &str = "/registry/namespaces/";
+/// What the keys of policies, bindings and webhooks begin with: what [`Admission::configure`] reads.
+pub(crate) const CONFIGURATION: [&str; 6] = [
+    "/registry/mutatingadmissionpolicies/",
+    "/registry/mutatingadmissionpolicybindings/",
+    "/registry/mutatingwebhookconfigurations/",
+    "/registry/validatingadmissionpolicies/",
+    "/registry/validatingadmissionpolicybindings/",
+    "/registry/validatingwebhookconfigurations/",
+];
 
 /// Namespaces that are not to be deleted.
 pub(crate) const PROTECTED: [&str; 3] = ["default", "kube-system", "kube-public"];

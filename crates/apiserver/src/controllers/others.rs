@@ -4,12 +4,11 @@
 
 use super::definitions;
 use crate::Server;
+use crate::admission;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use store::{Event, ListOptions, Range, Revision, Watch, WatchError};
 
-/// What the keys of webhooks and policies start with.
-const ADMISSION: &str = "/registry/admissionregistration.k8s.io/";
 /// How long to wait when the store cannot be followed.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -17,12 +16,14 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy)]
 enum Topic {
     Definitions,
-    Admission,
+    /// What admission is configured by, of these keys.
+    Admission(&'static str),
 }
 
 /// Follows what comes after a revision, for as long as the server is there. Must be called inside a runtime.
 pub(crate) fn follow(server: &Arc<Server>, after: Revision) {
-    for topic in [Topic::Definitions, Topic::Admission] {
+    let admission = admission::CONFIGURATION.map(Topic::Admission);
+    for topic in admission.into_iter().chain([Topic::Definitions]) {
         tokio::spawn(topic.run(Arc::downgrade(server), after));
     }
 }
@@ -31,7 +32,7 @@ impl Topic {
     fn range(self) -> Range {
         Range::prefix(match self {
             Topic::Definitions => definitions::PREFIX,
-            Topic::Admission => ADMISSION,
+            Topic::Admission(prefix) => prefix,
         })
     }
 
@@ -71,7 +72,7 @@ impl Topic {
                         definition(&server, event).await;
                     }
                 }
-                Topic::Admission => drop(self.reload(&server).await),
+                Topic::Admission(_) => drop(self.reload(&server).await),
             }
         }
     }
@@ -79,7 +80,7 @@ impl Topic {
     /// Reads everything; false if that fails.
     async fn reload(self, server: &Arc<Server>) -> bool {
         match self {
-            Topic::Admission => {
+            Topic::Admission(_) => {
                 let configured = server.options.admission.configure(server).await;
                 configured.inspect_err(|failure| tracing::error!(?failure, "admission cannot be configured")).is_ok()
             }

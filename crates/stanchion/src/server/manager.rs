@@ -1,13 +1,13 @@
 //! The managed-resource controllers inside the server (`--manager`).
 
 use ::controllers::InProcess;
+use ::manager::Manager;
 use ::manager::application;
 use apiserver::Server;
 use apiserver::admission::{Admission, Attributes, Step};
 use apiserver::answer::Failure;
 use apiserver::auth::UserInfo;
 use apiserver::catalogue::Resource;
-use ::manager::Manager;
 use client::Client;
 use object::{Status, Value};
 use std::future::ready;

@@ -4,12 +4,12 @@
 use super::controllers::Controllers;
 use super::manager;
 use ::controllers::{Context, InProcess, Settings, start};
+use ::manager::Manager;
 use apiserver::Server;
 use client::election::{Election, Timing};
 use client::events::Recorder;
 use client::resources::LEASES;
 use client::{Client, Clock};
-use ::manager::Manager;
 use std::future::pending;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;

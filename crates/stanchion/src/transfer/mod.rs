@@ -23,6 +23,7 @@ const EVENTS_STAY: Duration = Duration::from_secs(3600);
 
 /// The flags that say which store.
 #[derive(Debug, ClapArgs)]
+#[group(skip)]
 struct Place {
     /// Folder of a server's data [default: stanchion in the user's data folder]
     #[arg(long, value_name = "DIR", env = "STANCHION_DATA_DIR")]
@@ -34,6 +35,7 @@ struct Place {
 
 /// The flags of `stanchion export`.
 #[derive(Debug, ClapArgs)]
+#[group(skip)]
 pub struct ExportArgs {
     #[command(flatten)]
     place: Place,
@@ -45,6 +47,7 @@ pub struct ExportArgs {
 
 /// The flags of `stanchion import`.
 #[derive(Debug, ClapArgs)]
+#[group(skip)]
 pub struct ImportArgs {
     #[command(flatten)]
     place: Place,
