@@ -180,6 +180,11 @@ impl Warnings {
         }
     }
 
+    /// Adds each.
+    pub fn extend(&mut self, texts: impl IntoIterator<Item = String>) {
+        texts.into_iter().for_each(|text| self.add(text));
+    }
+
     /// Puts them into the answer's `Warning` headers, as much as upstream allows.
     pub fn write_to(&self, response: &mut Response) {
         let whole: usize = self.0.iter().map(String::len).sum();

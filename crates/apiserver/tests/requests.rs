@@ -190,6 +190,25 @@ async fn a_finalizer_holds_an_object() {
 }
 
 #[tokio::test]
+async fn a_collection_is_deleted_whole_in_order_and_answered_as_it_was() {
+    let f = Fixture::new().await;
+    for i in 0..150 {
+        let held = if i == 70 { r#","finalizers":["x.io/hold"]"# } else { "" };
+        let body = format!(r#"{{"metadata":{{"name":"m-{i:03}","labels":{{"of":"many"}}{held}}}}}"#);
+        assert_eq!(f.send("POST", MAPS, &body).await.0, 201);
+    }
+    let before = f.store.revision();
+    let (code, answer) = f.send("DELETE", &format!("{MAPS}?labelSelector=of%3Dmany"), "").await;
+    assert_eq!((code, answer.get("items").unwrap().as_array().unwrap().len()), (200, 150));
+    let (_, left) = f.send("GET", &format!("{MAPS}?labelSelector=of%3Dmany"), "").await;
+    let [held] = left.get("items").unwrap().as_array().unwrap() else { panic!("{left:?}") };
+    assert_eq!(held.name(), "m-070");
+    assert!(!held.meta_str("deletionTimestamp").is_empty());
+    // Each was written once.
+    assert_eq!(f.store.revision(), before + 150);
+}
+
+#[tokio::test]
 async fn a_namespace_that_goes_takes_nothing_new_and_is_gone_when_finalized() {
     let f = Fixture::new().await;
     f.send("POST", "/api/v1/namespaces", r#"{"metadata":{"name":"n"}}"#).await;

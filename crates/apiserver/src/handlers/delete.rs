@@ -2,7 +2,7 @@
 
 use super::Request;
 use super::create::time;
-use super::list::{self, Collected};
+use super::list;
 use super::present::{self, Shown};
 use super::write;
 use crate::admission::{Attributes, PROTECTED};
@@ -12,9 +12,15 @@ use crate::registry::{self, place};
 use crate::request::Verb;
 use crate::request::delete::{DeleteOptions, Propagation};
 use crate::request::options::ListOptions;
+use futures_util::{StreamExt, stream};
 use object::status::Details;
 use object::{Status, Value};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use store::{Entry, Expect, WriteError};
+
+/// How many objects of a collection are deleted side by side.
+const DELETES: usize = 64;
 
 /// What a delete came to.
 enum Deleted {
@@ -30,7 +36,10 @@ pub(crate) async fn delete(request: &mut Request<'_>) -> Outcome<Response> {
     protect(request)?;
     warn(request, &options);
     let key = request.key();
-    match remove(request, &key, &options, true).await? {
+    let mut warnings = Vec::new();
+    let deleted = remove(request, &key, &options, Some(&mut warnings)).await;
+    request.warnings.extend(warnings);
+    match deleted? {
         Deleted::Going(shown) => present::object(request, 200, &shown).await,
         Deleted::Gone(object) => {
             let resource = &request.resource;
@@ -77,24 +86,55 @@ pub(crate) async fn delete_collection(request: &mut Request<'_>) -> Outcome<Resp
     let options = DeleteOptions::read(&request.parts.headers, &request.body, request.query)?;
     let list_options = ListOptions::read(request.query, false)?;
     warn(request, &options);
-    let Collected { entries, meta } = list::collect(request, &list_options).await?;
-    for entry in &entries {
-        match remove(request, &entry.key, &options, true).await {
-            Ok(_) => {}
+    let collected = list::collect(request, &list_options).await?;
+    let (outcome, warnings) = remove_all(request, &collected.entries, &options).await;
+    request.warnings.extend(warnings);
+    outcome?;
+    list::show(request, collected).await
+}
+
+/// Deletes objects, many side by side, so that they share commits; those that others deleted are passed over. After
+/// a failure no more are begun. Gives the first failure, and what admission warns of.
+async fn remove_all(request: &Request<'_>, entries: &[Entry], options: &DeleteOptions) -> (Outcome<()>, Vec<String>) {
+    // Whom admission asks sees one object after the other, as on a real server.
+    let asks = request.server.options.admission.concerns(&request.resource);
+    let failed = AtomicBool::new(false);
+    let keys: Vec<store::Key> = entries.iter().map(|entry| entry.key.clone()).collect();
+    let keys = keys.into_iter().take_while(|_| !failed.load(Ordering::Relaxed));
+    let deletes = keys.map(|key| async move {
+        let mut warnings = Vec::new();
+        let outcome = remove(request, &key, options, Some(&mut warnings)).await;
+        (outcome.map(drop), warnings)
+    });
+    let mut deletes = pin!(stream::iter(deletes).buffered(if asks { 1 } else { DELETES }));
+    let (mut outcome, mut warned) = (Ok(()), Vec::new());
+    // What is under way is finished even after a failure: a delete is more than its commit.
+    while let Some((deleted, warnings)) = deletes.next().await {
+        warned.extend(warnings);
+        match deleted {
             Err(Failure::Status(status)) if status.reason == "NotFound" => {}
-            Err(failure) => return Err(failure),
+            Err(failure) => {
+                failed.store(true, Ordering::Relaxed);
+                outcome = outcome.and(Err(failure));
+            }
+            Ok(()) => {}
         }
     }
-    list::show(request, Collected { entries, meta }).await
+    (outcome, warned)
 }
 
 /// Deletes an object, or marks it as going away, without a word from admission.
-pub(super) async fn unasked(request: &mut Request<'_>, key: &str, options: &DeleteOptions) -> Outcome<()> {
-    remove(request, key, options, false).await.map(drop)
+pub(super) async fn unasked(request: &Request<'_>, key: &str, options: &DeleteOptions) -> Outcome<()> {
+    remove(request, key, options, None).await.map(drop)
 }
 
-/// Deletes one object, or marks it as going away; admission is asked where `asks` is true.
-async fn remove(request: &mut Request<'_>, key: &str, options: &DeleteOptions, asks: bool) -> Outcome<Deleted> {
+/// Deletes one object, or marks it as going away. Admission is asked if there is a place for its `warnings`.
+async fn remove(
+    request: &Request<'_>,
+    key: &str,
+    options: &DeleteOptions,
+    mut warnings: Option<&mut Vec<String>>,
+) -> Outcome<Deleted> {
     let server = request.server.clone();
     let resource = request.resource.clone();
     let (_, name) = place(&resource, key);
@@ -105,8 +145,8 @@ async fn remove(request: &mut Request<'_>, key: &str, options: &DeleteOptions, a
         let stored = registry::stored(&entry)?;
         let live = server.load(&resource, &stored, entry.mod_revision).await?;
         preconditions(request, &live, options)?;
-        if asks {
-            admit(request, &live, &name, options).await?;
+        if let Some(warnings) = warnings.as_deref_mut() {
+            admit(request, &live, &name, options, warnings).await?;
         }
         let result = match mark(request, &live, options) {
             End::Later(marked) if marked != live => change(request, &entry, marked, options).await,
@@ -153,7 +193,13 @@ pub(super) fn preconditions(request: &Request<'_>, live: &Value, options: &Delet
     Ok(())
 }
 
-async fn admit(request: &mut Request<'_>, live: &Value, name: &str, options: &DeleteOptions) -> Outcome<()> {
+async fn admit(
+    request: &Request<'_>,
+    live: &Value,
+    name: &str,
+    options: &DeleteOptions,
+    warnings: &mut Vec<String>,
+) -> Outcome<()> {
     let server = request.server.clone();
     let resource = request.resource.clone();
     if !server.options.admission.concerns(&resource) {
@@ -176,14 +222,8 @@ async fn admit(request: &mut Request<'_>, live: &Value, name: &str, options: &De
         options: &given,
         now: request.now,
     };
-    let mut warnings = Vec::new();
-    let outcome = server.options.admission.mutate(&server, attributes, None, &mut warnings).await.map(drop);
-    let outcome = match outcome {
-        Ok(()) => server.options.admission.validate(&server, attributes, None, &mut warnings).await,
-        refused => refused,
-    };
-    warnings.into_iter().for_each(|w| request.warnings.add(w));
-    outcome
+    server.options.admission.mutate(&server, attributes, None, warnings).await?;
+    server.options.admission.validate(&server, attributes, None, warnings).await
 }
 
 /// When an object goes, and how it looks then.
