@@ -28,10 +28,11 @@ const ALPHA: [&str; 3] = ["admissionregistration.k8s.io/v1alpha1", "api/alpha", 
 const SERVED: [&str; 2] = ["api/ga", "api/beta"];
 
 impl Args {
-    /// Reads the flags.
+    /// Reads the flags. Upstream has many features and versions more: of those that are not here, and of those that are
+    /// always on, a warning is logged.
     ///
     /// # Errors
-    /// What is unknown, or cannot be switched off.
+    /// What is neither true nor false.
     pub fn read(&self) -> Result<Features, String> {
         let (mut gate, mut alpha) = (false, [None; ALPHA.len()]);
         for (name, on) in switches(&self.feature_gates)? {
@@ -39,7 +40,7 @@ impl Args {
                 "MutatingAdmissionPolicy" => gate = on,
                 "AllAlpha" => gate |= on,
                 "AllBeta" => {}
-                _ => return Err(format!("unrecognized feature gate: {name}")),
+                _ => tracing::warn!(feature = name, "this feature gate is not known here"),
             }
         }
         for (name, on) in switches(&self.runtime_config)? {
@@ -47,9 +48,9 @@ impl Args {
                 Some(place) => alpha[place] = Some(on),
                 None if on && (SERVED.contains(&name) || is_served(name)) => {}
                 None if is_served(name) || SERVED.contains(&name) => {
-                    return Err(format!("{name} cannot be switched off"));
+                    tracing::warn!(version = name, "this version cannot be switched off");
                 }
-                None => return Err(format!("unknown api groups or versions: {name}")),
+                None => tracing::warn!(version = name, "this version is not known here"),
             }
         }
         // What names the version itself goes before what names many.
@@ -107,12 +108,10 @@ mod tests {
         ] {
             assert_eq!(read(gates, runtime), Ok(on), "{gates:?} {runtime:?}");
         }
-        assert_eq!(read(&["Nonsense=true"], &[]).unwrap_err(), "unrecognized feature gate: Nonsense");
+        assert_eq!(read(&["Nonsense=true", GATE], &["nowhere/v1=true", "apps/v1=false", VERSION]), Ok(true));
         assert_eq!(
             read(&["AllBeta=maybe"], &[]).unwrap_err(),
             "invalid value of AllBeta=maybe: it has to be true or false"
         );
-        assert_eq!(read(&[], &["apps/v1=false"]).unwrap_err(), "apps/v1 cannot be switched off");
-        assert!(read(&[], &["nowhere/v1=true"]).unwrap_err().contains("nowhere/v1"));
     }
 }
