@@ -2,9 +2,9 @@
 //! last says how many there were, with a checksum of all lines before it.
 //!
 //! ```json
-//! {"format":"stanchion-export","version":1,"revision":812}
-//! {"key":"/registry/configmaps/default/a","created":15,"modified":17,"writes":2,"schema":"00c0ffee00c0ffee","object":{...}}
-//! {"end":true,"objects":1,"crc32":"8a9136aa"}
+//! {"format":"stanchion-export","revision":812,"version":1}
+//! {"created":15,"key":"/registry/configmaps/default/a","modified":17,"object":{...},"schema":"00c0ffee00c0ffee","writes":2}
+//! {"crc32":"8a9136aa","end":true,"objects":1}
 //! ```
 //!
 //! `modified` is the object's `resourceVersion`, `created` that of its creation, `writes` how often it was written;
