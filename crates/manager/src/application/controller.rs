@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::clusters::{self, Connector, Fleet, News};
 use super::compression::Compression;
+use super::definitions::Catalogue;
 use super::kinds::{APPLICATIONS, TRACKERS};
 use super::tracker::Trackers;
 use super::write::MANAGER;
@@ -65,6 +66,7 @@ pub struct Controller {
     pub(super) fleet: Arc<Fleet>,
     pub(super) options: Options,
     recorder: Recorder,
+    pub(super) catalogue: Catalogue,
     applications: Arc<Cache>,
     trackers: Arc<Cache>,
     memory: Mutex<Memory>,
@@ -101,6 +103,7 @@ impl Controller {
         trackers.index("application", |tracker| tracker_owner(tracker).into_iter().collect());
         Arc::new(Controller {
             fleet,
+            catalogue: Catalogue::open(&client),
             recorder: Recorder::new(&client, "Application", options.clock.clone()),
             applications: open(&APPLICATIONS, false),
             trackers,
@@ -115,6 +118,7 @@ impl Controller {
         self.applications.synced().await;
         self.trackers.synced().await;
         self.fleet.synced().await;
+        self.catalogue.synced().await;
         let queue: Queue = Queue::default();
         let own = queue.clone();
         self.applications.subscribe(move |change| {
@@ -196,7 +200,7 @@ impl Controller {
     fn seen(&self, key: &str, version: u64) -> Option<u64> {
         let objects = self.fleet.versions(key)?;
         let mut hasher = DefaultHasher::new();
-        (version, objects).hash(&mut hasher);
+        (version, objects, self.catalogue.changes()).hash(&mut hasher);
         let trackers = self.trackers.indexed("application", key);
         for tracker in &trackers {
             (tracker.name(), tracker.meta_str("resourceVersion")).hash(&mut hasher);

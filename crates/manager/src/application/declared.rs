@@ -69,6 +69,11 @@ pub fn components(application: &Value) -> Result<Vec<Component>, String> {
     Ok(components)
 }
 
+/// The name of a definition without the version that may follow it.
+pub(crate) fn bare(kind: &str) -> &str {
+    kind.split('@').next().unwrap_or_default()
+}
+
 pub(crate) fn text(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }

@@ -4,21 +4,18 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt, StreamExt, stream};
-use object::{Map, Value, map};
+use object::Value;
 use tokio::sync::Mutex;
 
 use super::clusters::Fleet;
-use super::declared::{Component, components, text, texts};
+use super::declared::{Attached, Component, bare, components, text, texts};
 use super::dispatch::{Dispatcher, dispatch, side_by_side};
-use super::health::{self, Health};
+use super::health::Health;
+use super::observe::{Brought, Live, Look, Service};
 use super::placement::{Placement, Policy, overridden, placements};
-use super::render::{Context, Definitions, render};
-use super::tracker::Entry;
+use super::render::{Context, Definitions, is_later, render, render_step};
 use super::workflow::{Phase, Run, Step, StepOutcome};
 use super::write::Writer;
-
-/// What became of a component in one place: how it is, and the live workload.
-type Brought = Result<(Service, Value), String>;
 
 /// How many components are brought to one place at a time (upstream's default for `parallelism`).
 const PARALLELISM: usize = 5;
@@ -35,66 +32,6 @@ pub struct Executor<'a> {
     pub context: Context,
     /// What is known of the components' health; collected on the way.
     pub services: Vec<Service>,
-}
-
-/// What is known of one component in one place: an entry of `status.services`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Service {
-    /// The component.
-    pub name: String,
-    /// Where it is.
-    pub placement: Placement,
-    /// The kind of its workload, as `apiVersion` and `kind`.
-    pub workload: (String, String),
-    /// How it is.
-    pub health: Health,
-    /// Its traits.
-    pub traits: Vec<String>,
-}
-
-impl Service {
-    /// A component of which nothing can be known, and why.
-    fn unknown(component: &Component, placement: &Placement, workload: Option<&Value>, why: &str) -> Self {
-        Service::of(component, placement, workload, Health::unknown(why))
-    }
-
-    fn of(component: &Component, placement: &Placement, workload: Option<&Value>, health: Health) -> Self {
-        let of = |key: &str| workload.and_then(|workload| workload.str_at(&[key])).unwrap_or_default().to_owned();
-        Service {
-            name: component.name.clone(),
-            placement: placement.clone(),
-            workload: (of("apiVersion"), of("kind")),
-            health,
-            traits: component.traits.iter().map(|attached| attached.kind.clone()).collect(),
-        }
-    }
-
-    /// The entry of `status.services`.
-    pub fn to_value(&self, app_namespace: &str) -> Value {
-        let namespace = if self.placement.namespace.is_empty() { app_namespace } else { &self.placement.namespace };
-        let mut out = map! {
-            "name" => self.name.as_str(),
-            "namespace" => namespace,
-            "healthy" => self.health.healthy,
-            "workloadHealthy" => self.health.healthy,
-            "workloadDefinition" => map! { "apiVersion" => self.workload.0.as_str(), "kind" => self.workload.1.as_str() },
-        };
-        if !self.placement.cluster.is_empty() {
-            out.insert("cluster", self.placement.cluster.as_str());
-        }
-        if !self.health.message.is_empty() {
-            out.insert("message", self.health.message.as_str());
-        }
-        if !self.traits.is_empty() {
-            let traits: Vec<Map> = self
-                .traits
-                .iter()
-                .map(|kind| map! { "type" => kind.as_str(), "healthy" => self.health.healthy })
-                .collect();
-            out.insert("traits", traits);
-        }
-        out.into()
-    }
 }
 
 impl Executor<'_> {
@@ -114,7 +51,7 @@ impl Executor<'_> {
                 }
                 self.deploy(&properties, dispatcher).await
             }
-            other => Err(format!("workflow step type {other} is not supported")),
+            _ => self.apply_defined(step, run, dispatcher).await,
         };
         outcome.unwrap_or_else(StepOutcome::Failed)
     }
@@ -142,6 +79,34 @@ impl Executor<'_> {
         self.note(brought)
     }
 
+    /// Carries out a step by its definition: its objects are brought, and it is through when they are well.
+    async fn apply_defined(
+        &mut self,
+        step: &Step,
+        run: &Run,
+        dispatcher: &mut Dispatcher<'_>,
+    ) -> Result<StepOutcome, String> {
+        let kind = bare(&step.kind);
+        let definition =
+            self.definitions.step(kind).ok_or_else(|| format!("workflow step type {kind} is not supported"))?;
+        let properties = run.filled(step, step.properties.clone());
+        let component =
+            Component { name: step.name.clone(), kind: kind.to_owned(), properties, ..Component::default() };
+        let objects = render_step(&component, definition, &self.context)?;
+        let writer = dispatcher.writer;
+        dispatch(writer, &Mutex::new(dispatcher), objects.clone()).await?;
+        let look = Look {
+            component: &component,
+            definition: Some(definition),
+            definitions: self.definitions,
+            placement: &Placement::default(),
+            context: &self.context,
+            wants_output: !step.outputs.is_empty(),
+        };
+        let (service, live) = look.at(&objects, writer).await?;
+        Ok(outcome(&service, &live))
+    }
+
     /// Renders, dispatches, and looks whether all is well. What cannot be brought because its cluster cannot be asked is
     /// not known to be well; that is no failure.
     async fn bring(
@@ -152,7 +117,7 @@ impl Executor<'_> {
         writer: Writer<'_>,
         dispatcher: &Mutex<&mut Dispatcher<'_>>,
     ) -> Brought {
-        let away = |why: String| Ok((Service::unknown(component, placement, None, &why), Value::Null));
+        let away = |why: String| Ok((Service::unknown(component, placement, None, &why), Live::default()));
         if let Some(why) = self.fleet.trouble(&placement.cluster) {
             return away(why);
         }
@@ -161,12 +126,29 @@ impl Executor<'_> {
         if !placement.namespace.is_empty() {
             placement.namespace.clone_into(&mut context.namespace);
         }
-        let objects = render(component, self.definitions, &context)?;
-        let brought = match dispatch(writer, dispatcher, objects.clone()).await {
-            Ok(()) => observe(component, placement, &objects, wants_output, writer).await,
-            Err(error) => Err(error),
+        let is_later = |attached: &Attached| self.definitions.of_trait(bare(&attached.kind)).is_some_and(is_later);
+        let has_later = component.traits.iter().any(is_later);
+        let look = Look {
+            component,
+            definition: self.definitions.component(bare(&component.kind)),
+            definitions: self.definitions,
+            placement,
+            context: &context,
+            wants_output: wants_output || has_later,
         };
-        match (brought, self.fleet.trouble(&placement.cluster)) {
+        let work = async {
+            let objects = render(component, self.definitions, &context, None)?;
+            dispatch(writer, dispatcher, objects.clone()).await?;
+            let (service, live) = look.at(&objects, writer).await?;
+            if !has_later || !service.health.healthy {
+                return Ok((service, live));
+            }
+            // What waited for the component.
+            let objects = render(component, self.definitions, &context, Some(&live))?;
+            dispatch(writer, dispatcher, objects.clone()).await?;
+            look.at(&objects, writer).await
+        };
+        match (work.await, self.fleet.trouble(&placement.cluster)) {
             (Err(_), Some(why)) => away(why),
             (brought, _) => brought,
         }
@@ -174,11 +156,8 @@ impl Executor<'_> {
 
     /// Notes what became of a component in one place.
     fn note(&mut self, brought: Brought) -> Result<StepOutcome, String> {
-        let (service, output) = brought?;
-        let outcome = match &service.health {
-            Health { healthy: true, .. } => StepOutcome::Succeeded(output),
-            Health { message, .. } => StepOutcome::Waiting(format!("wait healthy: {message}")),
-        };
+        let (service, live) = brought?;
+        let outcome = outcome(&service, &live);
         self.services.retain(|known| (&known.name, &known.placement) != (&service.name, &service.placement));
         self.services.push(service);
         Ok(outcome)
@@ -276,7 +255,8 @@ impl Executor<'_> {
     /// What cannot be known is told as unknown.
     pub async fn look(&mut self, placements: &[(Component, Placement)], dispatcher: &Dispatcher<'_>) {
         let kept = dispatcher.kept();
-        let fleet = self.fleet;
+        let (fleet, definitions) = (self.fleet, self.definitions);
+        let context = &self.context;
         let work = placements.iter().map(|(component, placement)| {
             let objects: Vec<Value> = kept
                 .values()
@@ -295,7 +275,14 @@ impl Executor<'_> {
                 }
                 let seen = match fleet.trouble(&placement.cluster) {
                     Some(why) => Err(why),
-                    None => observe(component, placement, &objects, false, dispatcher.writer).await,
+                    None => {
+                        let mut context = context.clone();
+                        placement.cluster.clone_into(&mut context.cluster);
+                        let definition = definitions.component(bare(&component.kind));
+                        let context = &context;
+                        let look = Look { component, definition, definitions, placement, context, wants_output: false };
+                        look.at(&objects, dispatcher.writer).await
+                    }
                 };
                 Some(match seen {
                     Ok((service, _)) => service,
@@ -312,45 +299,10 @@ impl Executor<'_> {
     }
 }
 
-/// What the live objects of a component say, and the live workload.
-async fn observe(
-    component: &Component,
-    placement: &Placement,
-    objects: &[Value],
-    wants_output: bool,
-    writer: Writer<'_>,
-) -> Brought {
-    let mut health = Health::good();
-    let mut output = Value::Null;
-    let workload = objects.first();
-    for (index, object) in objects.iter().enumerate() {
-        let Some(entry) = Entry::of(object) else { continue };
-        // What has no status needs no look, unless a step wants to take something from it.
-        if !has_status(object) && (index > 0 || !wants_output) {
-            continue;
-        }
-        let cluster = writer.fleet.site(&entry.cluster)?.cluster;
-        let live = cluster.get(&entry.identity).await.map_err(|error| error.to_string())?;
-        let found = match &live {
-            Some(live) => health::of(live),
-            None => Health { healthy: false, message: format!("{} not found", super::dispatch::named(&entry)) },
-        };
-        if health.healthy && (!found.healthy || health.message.is_empty()) {
-            health = found;
-        }
-        if index == 0 {
-            output = live.unwrap_or_default();
-        }
+/// What a step comes to whose objects are as they are.
+fn outcome(service: &Service, live: &Live) -> StepOutcome {
+    match &service.health {
+        Health { healthy: true, .. } => StepOutcome::Succeeded(live.to_value()),
+        Health { message, .. } => StepOutcome::Waiting(format!("wait healthy: {message}")),
     }
-    let service = Service::of(component, placement, workload, health);
-    Ok((service, output))
-}
-
-/// Kinds whose objects say nothing of their own health.
-fn has_status(object: &Value) -> bool {
-    let kind = object.str_at(&["kind"]).unwrap_or_default();
-    !matches!(
-        kind,
-        "ConfigMap" | "Secret" | "ServiceAccount" | "Role" | "RoleBinding" | "ClusterRole" | "ClusterRoleBinding"
-    )
 }

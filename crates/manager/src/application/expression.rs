@@ -1,7 +1,7 @@
 //! CEL expressions of applications and their definitions, over JSON values.
 
 use cel::check::check;
-use cel::env::{Env, VariableDecl};
+use cel::env::{Env, Validators, VariableDecl};
 use cel::interpret::{Limits, Program};
 use cel::library::ExpressionSet;
 use cel::parse::{ParserOptions, parse};
@@ -17,7 +17,9 @@ const LONGEST: usize = 16_384;
 /// The names that an expression may use, each of any type.
 pub(super) fn environment(names: &[&'static str]) -> Env {
     let variables = names.iter().map(|name| VariableDecl::new(*name, Type::Dyn));
-    Env::kubernetes(ExpressionSet::Stored).with_variables(variables)
+    // Parts of objects are lists and maps of values of many types.
+    let validators = Validators { homogeneous_aggregates: false, ..Validators::ALL };
+    Env::kubernetes(ExpressionSet::Stored).with_validators(validators).with_variables(variables)
 }
 
 /// An expression, ready to be evaluated.

@@ -6,6 +6,7 @@ use client::events::EventType;
 use client::{Error, ListParams, Patch, PatchParams};
 use object::{Value, map};
 
+use super::actor::Actor;
 use super::collect::{self, Occasion};
 use super::controller::Controller;
 use super::dispatch::Dispatcher;
@@ -59,10 +60,12 @@ impl Controller {
         status.phase(AppPhase::Deleting);
         // A policy that cannot be read says nothing about what is to go.
         let policies = Policies::read(application).unwrap_or_default();
+        let actor = Actor::of(application);
         let outcome = match self.trackers(application, "", "").await? {
             Err(why) => Err(why),
             Ok(trackers) => {
-                let writer = Writer { fleet: &self.fleet, owner: &key, policies: &policies, orphans };
+                let writer =
+                    Writer { fleet: &self.fleet, owner: &key, policies: &policies, orphans, actor: actor.as_ref() };
                 let mut dispatcher = Dispatcher { writer, client: &self.client, trackers, is_complete: true };
                 dispatcher.collect(Occasion::Deleting, &depends(application)).await
             }

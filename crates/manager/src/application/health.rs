@@ -20,6 +20,11 @@ impl Health {
         Health { healthy: true, message: String::new() }
     }
 
+    /// Not well, and why.
+    pub fn bad(why: &str) -> Self {
+        Health { healthy: false, message: why.to_owned() }
+    }
+
     /// Not known, and why.
     pub fn unknown(why: &str) -> Self {
         Health { healthy: false, message: format!("{UNKNOWN}{why}") }

@@ -13,6 +13,11 @@ pub const TRACKERS: Resource = known("v1beta1", "resourcetrackers", "ResourceTra
 pub const COMPONENT_DEFINITIONS: Resource = known("v1beta1", "componentdefinitions", "ComponentDefinition", true);
 /// Definitions of traits.
 pub const TRAIT_DEFINITIONS: Resource = known("v1beta1", "traitdefinitions", "TraitDefinition", true);
+/// Definitions of policies.
+pub const POLICY_DEFINITIONS: Resource = known("v1beta1", "policydefinitions", "PolicyDefinition", true);
+/// Definitions of steps of workflows.
+pub const WORKFLOW_STEP_DEFINITIONS: Resource =
+    known("v1beta1", "workflowstepdefinitions", "WorkflowStepDefinition", true);
 /// Policies outside of applications.
 pub const POLICIES: Resource = known("v1alpha1", "policies", "Policy", true);
 /// Workflows outside of applications.

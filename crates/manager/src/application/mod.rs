@@ -3,6 +3,7 @@
 //! An Application declares components; rendered, they are objects in one or more clusters. What was applied is recorded
 //! in ResourceTrackers before it is applied, so that whatever happens it is known what there is to keep, and to clean up.
 
+pub mod actor;
 pub mod clusters;
 pub mod collect;
 pub mod compression;
@@ -20,11 +21,14 @@ pub mod garbage;
 pub mod health;
 pub mod kinds;
 pub mod names;
+pub mod observe;
 pub mod placement;
 pub mod policy;
 mod reconcile;
 pub mod render;
 pub mod revision;
+pub mod schematic;
+mod shaping;
 pub mod status;
 pub mod three_way;
 pub mod tracker;

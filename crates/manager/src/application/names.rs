@@ -44,6 +44,16 @@ pub const PUBLISH_VERSION: &str = "app.oam.dev/publishVersion";
 pub const RECONCILE_INTERVAL: &str = "app.oam.dev/reconcile-interval";
 /// Annotation of an application: the version of the controller that may handle it.
 pub const VERSION_REQUIRED: &str = "app.oam.dev/controller-version-require";
+/// Annotation of an application: the service account of its namespace that writes its objects.
+pub const SERVICE_ACCOUNT: &str = "app.oam.dev/service-account-name";
+/// Annotation of an application: the user as whom its objects are written.
+pub const USERNAME: &str = "app.oam.dev/username";
+/// Annotation of an application: the groups of that user, with commas between.
+pub const GROUP: &str = "app.oam.dev/group";
+/// Annotation of an application: keeps policies for everybody from changing it.
+pub const SKIP_GLOBAL: &str = "policy.oam.dev/skip-global";
+/// Annotation of an application: what its policies change makes a revision.
+pub const AUTO_REVISION: &str = "policy.oam.dev/auto-revision";
 /// Annotation of an application: runs the workflow again.
 pub const RESTART_WORKFLOW: &str = "app.oam.dev/restart-workflow";
 /// Annotation of a tracker whose objects are gone, but whose record serves a rollback.

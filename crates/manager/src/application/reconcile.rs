@@ -7,20 +7,23 @@ use client::events::EventType;
 use client::{Error, ListParams, Patch, PatchParams};
 use compact_str::CompactString;
 use jiff::Timestamp;
-use object::{Value, map};
+use object::{Map, Value, map};
 
+use super::actor::Actor;
 use super::collect::Occasion;
 use super::controller::Controller;
 use super::declared::{Component, components, text};
 use super::definitions::Known;
 use super::dispatch::Dispatcher;
-use super::execute::{Executor, Service};
+use super::execute::Executor;
 use super::kinds::{APPLICATIONS, REVISIONS, TRACKERS, WORKFLOWS};
 use super::names;
+use super::observe::Service;
 use super::placement::{self, Placement};
 use super::policy::Policies;
 use super::render::Context;
 use super::revision::{self, Revision};
+use super::shaping::Shaped;
 use super::status::{AppPhase, Status};
 use super::tracker::{Owner, Tracker, Trackers};
 use super::workflow::{self, Plan, Run, RunPhase};
@@ -46,11 +49,34 @@ impl Stopped {
 
 /// The application as it is carried out.
 struct Declared {
-    /// With the specification of its revision.
+    /// With the specification of its revision, as its policies make it.
     application: Value,
+    /// What those policies tell templates.
+    custom: Map,
+    /// The policies.
+    applied: Vec<Map>,
     revision: Revision,
     definitions: Known,
     plan: Plan,
+}
+
+impl Declared {
+    /// What templates see.
+    fn context(&self) -> Context {
+        let Declared { application, revision, custom, .. } = self;
+        let of = |key: &str| application.at(&["metadata", key]).and_then(Value::as_object).cloned().unwrap_or_default();
+        Context {
+            app: application.name().to_owned(),
+            namespace: application.namespace().to_owned(),
+            app_namespace: application.namespace().to_owned(),
+            revision: revision.name.clone(),
+            publish_version: revision.publish_version.clone(),
+            cluster: String::new(),
+            labels: of("labels"),
+            annotations: of("annotations"),
+            custom: custom.clone(),
+        }
+    }
 }
 
 impl Controller {
@@ -60,7 +86,9 @@ impl Controller {
         let clusters = self.fleet.generation();
         let now = self.now();
         let mut status = Status::of(application, now);
-        let policies = match Policies::read(application) {
+        let declared = self.declared(application).await;
+        let carried = declared.as_ref().map_or(application, |declared| &declared.application);
+        let policies = match Policies::read(carried) {
             Ok(policies) => policies,
             Err(why) => {
                 status.phase(AppPhase::Starting);
@@ -70,7 +98,6 @@ impl Controller {
                 return Ok(Some(self.interval(application)));
             }
         };
-        let declared = self.declared(application).await;
         let known = application.str_at(&["status", "latestRevision", "name"]).unwrap_or_default().to_owned();
         let revision = declared.as_ref().map_or(known.as_str(), |declared| declared.revision.name.as_str());
         let publish_version = application.annotation(names::PUBLISH_VERSION).unwrap_or_default();
@@ -83,7 +110,9 @@ impl Controller {
                 return Ok(Some(self.interval(application)));
             }
         };
-        let writer = Writer { fleet: &self.fleet, owner: &key, policies: &policies, orphans: false };
+        let actor = Actor::of(application);
+        let writer =
+            Writer { fleet: &self.fleet, owner: &key, policies: &policies, orphans: false, actor: actor.as_ref() };
         let is_complete = application.str_at(&["status", "workflow", "status"]) == Some("succeeded");
         let mut dispatcher = Dispatcher { writer, client: &self.client, trackers, is_complete };
         let again = match declared {
@@ -121,15 +150,21 @@ impl Controller {
                 .await
                 .map_err(|error| Stopped { stage: "Parsed", why: error.to_string() })?,
         };
-        let hash = revision::hash(application, workflow.as_ref());
+        let shaped = self.shaped(application.clone()).map_err(Stopped::at("Policy"))?;
+        // What policies change is no version of the application, unless it says so.
+        let is_own = application.annotation(names::AUTO_REVISION) == Some("true");
+        let hash = revision::hash(if is_own { &shaped.application } else { application }, workflow.as_ref());
         let revision = self.revision(application, &hash, publish_version).await;
         let revision = revision.map_err(Stopped::at("Revision"))?;
-        let (mut carried, mut definitions) = (application.clone(), None);
+        let (mut shaped, mut definitions) = (shaped, None);
         if let (Some(revision), false) = (&revision, publish_version.is_empty()) {
             // A published version is what it was.
-            carried.set_at(&["spec"], revision.spec());
+            let mut published = application.clone();
+            published.set_at(&["spec"], revision.spec());
+            shaped = self.shaped(published).map_err(Stopped::at("Policy"))?;
             definitions = Some(Known::read(&revision.object));
         }
+        let Shaped { application: carried, custom, applied } = shaped;
         let plan = workflow::plan(&carried, workflow.as_ref()).map_err(Stopped::at("Render"))?;
         let parts = components(&carried).map_err(Stopped::at("Parsed"))?;
         let over = application.at(&["status", "workflow", "finished"]).and_then(Value::as_bool) == Some(true);
@@ -137,15 +172,15 @@ impl Controller {
         let is_known = revision.as_ref().is_some_and(|revision| over && is_run(application, revision));
         let definitions = match definitions {
             Some(definitions) => definitions,
-            // What was carried out already is not rendered again.
-            None if is_known => Known::default(),
-            None => Known::fetch(&self.client, namespace, &parts).await.map_err(Stopped::at("Parsed"))?,
+            // What was carried out already is not rendered again, only looked at.
+            None if is_known => Known::find(&self.catalogue, namespace, &parts).await.map_err(Stopped::at("Parsed"))?,
+            None => Known::fetch(&self.catalogue, namespace, &parts, &plan).await.map_err(Stopped::at("Parsed"))?,
         };
         let revision = match revision {
             Some(revision) => revision,
             None => self.new_revision(application, &hash, &definitions).await.map_err(Stopped::at("Revision"))?,
         };
-        Ok(Declared { application: carried, revision, definitions, plan })
+        Ok(Declared { application: carried, custom, applied, revision, definitions, plan })
     }
 
     /// The revision that an application is, if there is one. What the status says is enough when nothing changed.
@@ -209,13 +244,17 @@ impl Controller {
         status: &mut Status,
     ) -> Result<Option<Duration>, Error> {
         let now = self.now();
-        let Declared { application: carried, revision, definitions, plan } = declared;
+        let Declared { application: carried, revision, definitions, plan, .. } = declared;
         status.done("Parsed");
         status.done("Revision");
         status.fields.insert(
             "latestRevision",
             map! { "name" => revision.name.as_str(), "revision" => revision.number, "revisionHash" => revision.hash.as_str() },
         );
+        match declared.applied.as_slice() {
+            [] => drop(status.fields.remove("appliedApplicationPolicies")),
+            applied => drop(status.fields.insert("appliedApplicationPolicies", applied.to_vec())),
+        }
         status.done("Policy");
         status.done("Render");
         let owner =
@@ -270,18 +309,7 @@ impl Controller {
                 status.phase(AppPhase::RunningWorkflow);
                 return Ok(Some(SOON));
             }
-            let labels =
-                |key: &str| carried.at(&["metadata", key]).and_then(Value::as_object).cloned().unwrap_or_default();
-            let context = Context {
-                app: application.name().to_owned(),
-                namespace: application.namespace().to_owned(),
-                app_namespace: application.namespace().to_owned(),
-                revision: revision.name.clone(),
-                publish_version: revision.publish_version.clone(),
-                cluster: String::new(),
-                labels: labels("labels"),
-                annotations: labels("annotations"),
-            };
+            let context = declared.context();
             let mut executor =
                 Executor { application: carried, definitions, fleet: &self.fleet, context, services: Vec::new() };
             wait = self.execute(application, plan, &mut run, &mut executor, dispatcher).await;
@@ -301,7 +329,7 @@ impl Controller {
         self.keep(application, dispatcher, status).await;
         let mut healthy = true;
         if run.phase == RunPhase::Succeeded {
-            if let Some(services) = self.look(status, carried, definitions, dispatcher).await {
+            if let Some(services) = self.look(status, declared, dispatcher).await {
                 healthy = services.iter().all(|service| service.health.healthy);
                 // What was looked at is all there is.
                 status.fields.remove("services");
@@ -440,13 +468,8 @@ impl Controller {
     }
 
     /// The health of what was brought before, by the places that the status names.
-    async fn look(
-        &self,
-        status: &Status,
-        carried: &Value,
-        definitions: &Known,
-        dispatcher: &Dispatcher<'_>,
-    ) -> Option<Vec<Service>> {
+    async fn look(&self, status: &Status, declared: &Declared, dispatcher: &Dispatcher<'_>) -> Option<Vec<Service>> {
+        let Declared { application: carried, definitions, .. } = declared;
         let all = components(carried).ok()?;
         let before = status.fields.get("services").and_then(Value::as_array).unwrap_or_default();
         let place = |service: &Value| {
@@ -464,7 +487,7 @@ impl Controller {
             };
             before.iter().filter_map(of).collect()
         };
-        let context = Context::default();
+        let context = declared.context();
         let mut executor =
             Executor { application: carried, definitions, fleet: &self.fleet, context, services: Vec::new() };
         executor.look(&placed, dispatcher).await;

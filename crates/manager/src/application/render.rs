@@ -1,10 +1,12 @@
 //! From components to objects.
 
 use object::{Map, Value, map};
-use template::{Data, Functions, Settings, Tree};
+use patch::json_patch::JsonPatch;
 
-use super::declared::{Attached, Component};
-use super::{digest, names};
+use super::declared::{Attached, Component, bare};
+use super::observe::Live;
+use super::schematic::Schematic;
+use super::{digest, field, names, three_way};
 
 /// What a rendering may know beside the component.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +27,8 @@ pub struct Context {
     pub labels: Map,
     /// The application's annotations.
     pub annotations: Map,
+    /// What policies of the application put there, for templates.
+    pub custom: Map,
 }
 
 impl Context {
@@ -41,134 +45,10 @@ impl Context {
             "cluster" => if self.cluster.is_empty() { "local" } else { &self.cluster },
             "appLabels" => self.labels.clone(),
             "appAnnotations" => self.annotations.clone(),
+            "custom" => self.custom.clone(),
         }
         .into()
     }
-}
-
-/// What a definition renders: the workload first.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Output {
-    /// The workload; a trait has none.
-    pub main: Option<Value>,
-    /// Further objects, by name.
-    pub others: Vec<(String, Value)>,
-    /// A merge patch of the workload, by a trait.
-    pub patch: Option<Value>,
-}
-
-/// Renders one kind of schematic.
-pub trait Renderer: Send + Sync {
-    /// Renders `parameter` (the properties) in `context` by the schematic, the part of a definition that is this
-    /// renderer's.
-    ///
-    /// # Errors
-    ///
-    /// In words for whoever wrote the definition or the parameters.
-    fn render(&self, name: &str, schematic: &Value, parameter: &Value, context: &Value) -> Result<Output, String>;
-}
-
-/// The renderer of a definition and its part of it.
-fn renderer(definition: &Value) -> Result<(&'static dyn Renderer, &Value), String> {
-    let schematic = definition.at(&["spec", "schematic"]);
-    let part = |key| schematic.and_then(|schematic| schematic.get(key));
-    let name = definition.name();
-    if let Some(template) = part("template") {
-        return Ok((&Structured, template));
-    }
-    Err(match (part("cue"), part("terraform")) {
-        (Some(_), _) => format!("definition {name}: CUE templates are not supported; write spec.schematic.template"),
-        (_, Some(_)) => format!("definition {name}: Terraform is not supported"),
-        _ => format!("definition {name}: there is no spec.schematic.template"),
-    })
-}
-
-/// `spec.schematic.template`: an object with `output`, `outputs` and `patch`, whose strings are Go templates over
-/// `.parameter` and `.context`. Each string is rendered by itself, so that a parameter can never add a field. A string
-/// that is nothing but `{{ .parameter.x }}` is the value itself, of whatever type; its field is left out where there is
-/// no such value.
-struct Structured;
-
-impl Renderer for Structured {
-    fn render(&self, name: &str, schematic: &Value, parameter: &Value, context: &Value) -> Result<Output, String> {
-        let parameter = if parameter.is_null() { Map::new().into() } else { parameter.clone() };
-        let data = map! { "parameter" => parameter, "context" => context.clone() }.into();
-        let mut tree = schematic.clone();
-        let mut values = Vec::new();
-        lift(&mut tree, &data, &mut values, 0);
-        let tree = Tree::parse(name, &tree, Functions::Sprig).map_err(|error| error.to_string())?;
-        let rendered = tree.render(&Data::from(&data), &Settings::default()).map_err(|error| error.to_string())?;
-        let mut rendered = rendered;
-        lower(&mut rendered, &values);
-        let others = match rendered.remove_at(&["outputs"]) {
-            Some(Value::Object(others)) => {
-                others.into_iter().map(|(name, object)| (name.to_string(), object)).collect()
-            }
-            _ => Vec::new(),
-        };
-        let main = rendered.remove_at(&["output"]).filter(|main| !main.is_null());
-        Ok(Output { main, others, patch: rendered.remove_at(&["patch"]).filter(|patch| !patch.is_null()) })
-    }
-}
-
-/// The mark of a string that stands for a value; no text of a definition can hold it.
-const MARK: char = '\u{0}';
-
-/// Puts marks in place of strings that are nothing but a reference, and their values into `values`. Fields without a
-/// value are taken out.
-fn lift(tree: &mut Value, data: &Value, values: &mut Vec<Value>, depth: usize) {
-    // Objects are never nested so deep; what is, is left to the template.
-    if depth > 200 {
-        return;
-    }
-    match tree {
-        Value::Object(members) => members.retain(|_, member| {
-            let found = member.as_str().and_then(reference).map(|path| data.at(&path).cloned());
-            match found {
-                None => lift(member, data, values, depth + 1),
-                Some(None | Some(Value::Null)) => return false,
-                Some(Some(value)) => {
-                    *member = format!("{MARK}{}", values.len()).into();
-                    values.push(value);
-                }
-            }
-            true
-        }),
-        Value::Array(items) => {
-            for item in items {
-                match item.as_str().and_then(reference).and_then(|path| data.at(&path).cloned()) {
-                    None => lift(item, data, values, depth + 1),
-                    Some(value) => {
-                        *item = format!("{MARK}{}", values.len()).into();
-                        values.push(value);
-                    }
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn lower(tree: &mut Value, values: &[Value]) {
-    match tree {
-        Value::Object(members) => members.values_mut().for_each(|member| lower(member, values)),
-        Value::Array(items) => items.iter_mut().for_each(|item| lower(item, values)),
-        Value::String(text) => {
-            let index = text.strip_prefix(MARK).and_then(|index| index.parse::<usize>().ok());
-            if let Some(value) = index.and_then(|index| values.get(index)) {
-                *tree = value.clone();
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The path of a string such as `{{ .parameter.image }}`, if it is nothing else.
-fn reference(text: &str) -> Option<Vec<&str>> {
-    let path = text.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim().strip_prefix('.')?;
-    let is_name = |step: &&str| !step.is_empty() && step.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let steps: Vec<&str> = path.split('.').collect();
-    (steps.len() > 1 && steps.iter().all(is_name)).then_some(steps)
 }
 
 /// What a component needs of definitions, by name: `None` if there is none.
@@ -177,19 +57,32 @@ pub trait Definitions: Sync {
     fn component(&self, name: &str) -> Option<&Value>;
     /// The TraitDefinition of a name.
     fn of_trait(&self, name: &str) -> Option<&Value>;
+    /// The WorkflowStepDefinition of a name.
+    fn step(&self, name: &str) -> Option<&Value>;
     /// The objects to which a `ref-objects` component of this name refers.
     fn referred(&self, component: &str) -> &[Value];
 }
 
-/// The objects of a component, with the labels by which they are known, the workload first.
+/// Whether a trait is only brought when its component is healthy.
+pub fn is_later(definition: &Value) -> bool {
+    definition.str_at(&["spec", "stage"]) == Some("PostDispatch")
+}
+
+/// The objects of a component, with the labels by which they are known, the workload first. Traits that wait until their
+/// component is healthy are rendered when it is: from its `live` objects.
 ///
 /// # Errors
 ///
 /// If a definition is missing or does not render, or what it renders is no object.
-pub fn render(component: &Component, definitions: &dyn Definitions, context: &Context) -> Result<Vec<Value>, String> {
+pub fn render(
+    component: &Component,
+    definitions: &dyn Definitions,
+    context: &Context,
+    live: Option<&Live>,
+) -> Result<Vec<Value>, String> {
     let seen = context.to_value(component);
     let failed = |error: String| format!("component {}: {error}", component.name);
-    let kind = component.kind.split('@').next().unwrap_or_default();
+    let kind = bare(&component.kind);
     let listed = match kind {
         "k8s-objects" => {
             let objects = component.properties.get("objects").and_then(Value::as_array);
@@ -203,46 +96,89 @@ pub fn render(component: &Component, definitions: &dyn Definitions, context: &Co
         None => {
             let definition =
                 definitions.component(kind).ok_or_else(|| failed(format!("component definition {kind} not found")))?;
-            let (renderer, schematic) = renderer(definition).map_err(failed)?;
-            let output = renderer.render(kind, schematic, &component.properties, &seen).map_err(failed)?;
-            let mut main = output.main.ok_or_else(|| failed(format!("definition {kind} renders no output")))?;
-            if main.name().is_empty() {
-                main.set_at(&["metadata", "name"], component.name.as_str().into());
+            let objects = by_definition(definition, component, &seen).map_err(failed)?;
+            if objects.first().is_none_or(|first| first.name.is_some()) {
+                return Err(failed(format!("definition {kind} renders no output")));
             }
-            let mut objects = vec![Labelled::workload(main, component)];
-            objects.extend(
-                output
-                    .others
-                    .into_iter()
-                    .map(|(name, object)| Labelled::of_trait(object, "AuxiliaryWorkload", &name, component)),
-            );
             objects
         }
     };
     for attached in &component.traits {
-        attach(attached, component, definitions, &seen, &mut objects).map_err(failed)?;
+        let kind = bare(&attached.kind);
+        let definition =
+            definitions.of_trait(kind).ok_or_else(|| failed(format!("trait definition {kind} not found")))?;
+        let live = if is_later(definition) { live } else { None };
+        if live.is_some() || !is_later(definition) {
+            attach(definition, attached, component, &seen, live, &mut objects).map_err(failed)?;
+        }
     }
     objects.into_iter().map(|object| object.finish(component, context).map_err(failed)).collect()
 }
 
+/// The objects of a step of a workflow that has a definition. It stands for a component of that name.
+///
+/// # Errors
+///
+/// If the definition does not render, or what it renders is no object.
+pub fn render_step(step: &Component, definition: &Value, context: &Context) -> Result<Vec<Value>, String> {
+    let failed = |error: String| format!("step {}: {error}", step.name);
+    let objects = by_definition(definition, step, &context.to_value(step)).map_err(failed)?;
+    objects.into_iter().map(|object| object.finish(step, context).map_err(failed)).collect()
+}
+
+fn by_definition(definition: &Value, component: &Component, context: &Value) -> Result<Vec<Labelled>, String> {
+    let output = Schematic::of(definition)?.render(&component.properties, context)?;
+    let main = output.main.map(|mut main| {
+        if main.name().is_empty() {
+            main.set_at(&["metadata", "name"], component.name.as_str().into());
+        }
+        Labelled::workload(main, component)
+    });
+    let others =
+        output.others.into_iter().map(|(name, object)| Labelled::of_trait(object, AUXILIARY, &name, component));
+    Ok(main.into_iter().chain(others).collect())
+}
+
 fn attach(
+    definition: &Value,
     attached: &Attached,
     component: &Component,
-    definitions: &dyn Definitions,
     context: &Value,
+    live: Option<&Live>,
     objects: &mut Vec<Labelled>,
 ) -> Result<(), String> {
-    let kind = attached.kind.split('@').next().unwrap_or_default();
-    let definition = definitions.of_trait(kind).ok_or_else(|| format!("trait definition {kind} not found"))?;
-    let (renderer, schematic) = renderer(definition)?;
+    let kind = bare(&attached.kind);
     let mut context = context.clone();
-    if let Some(workload) = objects.first() {
-        context.set_at(&["output"], workload.object.clone());
+    match live {
+        Some(live) => live.put_into(&mut context),
+        None => {
+            let workload = objects.iter().find(|object| object.name.is_none());
+            let others = objects.iter().filter_map(|object| Some((object.name.as_deref()?, object.object.clone())));
+            let output = workload.map(|workload| workload.object.clone()).unwrap_or_default();
+            Live { output, outputs: others.collect() }.put_into(&mut context);
+        }
     }
-    let output = renderer.render(kind, schematic, &attached.properties, &context)?;
-    if let (Some(patch), Some(workload)) = (output.patch, objects.first_mut()) {
-        workload.object = patch::merge::apply(std::mem::take(&mut workload.object), patch);
+    let output = Schematic::of(definition)?.render(&attached.properties, &context)?;
+    let told = |part: &str, error: String| format!("definition {kind}: {part}: {error}");
+    if let Some(workload) = objects.iter_mut().find(|object| object.name.is_none()) {
+        if let Some(patch) = output.patch {
+            workload.patch(patch).map_err(|error| told("patch", error))?;
+        }
+        if let Some(operations) = output.json_patch {
+            let operations = JsonPatch::read(operations).map_err(|error| told("jsonPatch", error))?;
+            let patched = operations.apply(std::mem::take(&mut workload.object));
+            workload.object = patched.map_err(|error| told("jsonPatch", error.to_string()))?;
+        }
     }
+    for (name, patch) in output.patch_outputs {
+        let other = objects.iter_mut().find(|object| object.name.as_ref() == Some(&name));
+        let other = other.ok_or_else(|| told("patchOutputs", format!("there is no output {name}")))?;
+        other.patch(patch).map_err(|error| told("patchOutputs", error))?;
+    }
+    let reference = objects.first().map(|workload| {
+        let of = |key: &str| workload.object.str_at(&[key]).unwrap_or_default();
+        map! { "apiVersion" => of("apiVersion"), "kind" => of("kind"), "name" => workload.object.name() }
+    });
     for (name, object) in output.others {
         let mut labelled = Labelled::of_trait(object, kind, &name, component);
         labelled.stays = definition.at(&["spec", "controlPlaneOnly"]).and_then(Value::as_bool) == Some(true);
@@ -250,15 +186,23 @@ fn attach(
             let name = format!("{}-{kind}-{:08x}", component.name, digest::of(&attached.properties) >> 32);
             labelled.object.set_at(&["metadata", "name"], name.into());
         }
+        if let (Some(path), Some(reference)) = (definition.str_at(&["spec", "workloadRefPath"]), &reference) {
+            field::put(&mut labelled.object, &field::steps(path), reference.clone().into());
+        }
         objects.push(labelled);
     }
     Ok(())
 }
 
+/// The trait that further objects of a component's own definition belong to.
+pub(super) const AUXILIARY: &str = "AuxiliaryWorkload";
+
 /// An object and what it is to its component.
 struct Labelled {
     object: Value,
     labels: Vec<(&'static str, String)>,
+    /// Under which name a template knows it; a workload has none.
+    name: Option<String>,
     /// Whether it stays beside the application, wherever the component goes.
     stays: bool,
 }
@@ -267,7 +211,12 @@ impl Labelled {
     fn workload(object: Value, component: &Component) -> Self {
         let labels =
             vec![(names::RESOURCE_TYPE, "WORKLOAD".to_owned()), (names::WORKLOAD_TYPE, component.kind.clone())];
-        Labelled { object, labels, stays: false }
+        Labelled { object, labels, name: None, stays: false }
+    }
+
+    fn patch(&mut self, patch: Value) -> Result<(), String> {
+        self.object = three_way::patched(std::mem::take(&mut self.object), patch)?;
+        Ok(())
     }
 
     fn of_trait(object: Value, kind: &str, name: &str, component: &Component) -> Self {
@@ -277,7 +226,7 @@ impl Labelled {
             (names::TRAIT_RESOURCE, name.to_owned()),
             (names::WORKLOAD_TYPE, component.kind.clone()),
         ];
-        Labelled { object, labels, stays: false }
+        Labelled { object, labels, name: Some(name.to_owned()), stays: false }
     }
 
     fn finish(self, component: &Component, context: &Context) -> Result<Value, String> {
@@ -353,6 +302,9 @@ mod tests {
         fn of_trait(&self, name: &str) -> Option<&Value> {
             self.1.get(name)
         }
+        fn step(&self, _: &str) -> Option<&Value> {
+            None
+        }
         fn referred(&self, _: &str) -> &[Value] {
             &[]
         }
@@ -369,7 +321,7 @@ mod tests {
     }
 
     fn rendered(component: &str, definitions: &Known) -> Result<Vec<Value>, String> {
-        render(&Component::read(&parse(component)), definitions, &context())
+        render(&Component::read(&parse(component)), definitions, &context(), None)
     }
 
     #[test]
@@ -417,7 +369,7 @@ mod tests {
             (r#"{"name":"c","type":"nothing"}"#, "component c: component definition nothing not found"),
             (
                 r#"{"name":"c","type":"old"}"#,
-                "component c: definition old: CUE templates are not supported; write spec.schematic.template",
+                "component c: definition old: CUE templates are not supported; write spec.schematic.template or spec.schematic.cel",
             ),
             (r#"{"name":"c","type":"k8s-objects"}"#, "component c: properties.objects: Required value"),
             (

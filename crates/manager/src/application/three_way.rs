@@ -162,6 +162,20 @@ impl Schema for Type {
     }
 }
 
+/// An object with a patch laid over it as kubectl does: lists of built-in kinds are merged by their keys.
+///
+/// # Errors
+///
+/// If the patch does not fit the object's kind.
+pub(super) fn patched(object: Value, patch: Value) -> Result<Value, String> {
+    let Some(definition) = definition(&object) else { return Ok(patch::merge::apply(object, patch)) };
+    let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
+        return Err("neither object nor patch may be anything but an object".to_owned());
+    };
+    let merged = patch::strategic::apply(object, patch, &Type::of(definition));
+    merged.map(Value::Object).map_err(|error| error.message)
+}
+
 /// Who may write a live object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {

@@ -6,6 +6,7 @@ use client::{DeleteParams, Error, Patch, PatchParams, WriteParams};
 use keeper::{Cluster, Deleted, Identity, Scope};
 use object::{Value, map};
 
+use super::actor::Actor;
 use super::clusters::{Fleet, Site};
 use super::policy::{Policies, Propagation, Stage};
 use super::three_way::{self, Access, Change};
@@ -38,9 +39,20 @@ pub struct Writer<'a> {
     pub policies: &'a Policies,
     /// The application is to leave its objects behind.
     pub orphans: bool,
+    /// As whom objects are written; the controller itself if nobody is named.
+    pub actor: Option<&'a Actor>,
 }
 
 impl Writer<'_> {
+    /// A cluster, as the application may work with it.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be worked with.
+    pub fn site(&self, cluster: &str) -> Result<Site, String> {
+        self.fleet.site_as(cluster, self.actor)
+    }
+
     /// The entry of a rendered object.
     ///
     /// # Errors
@@ -48,7 +60,7 @@ impl Writer<'_> {
     /// If it has no identity, or its cluster does not serve its kind, or cannot tell.
     pub async fn entry(&self, mut manifest: Value) -> Result<Entry, String> {
         let entry = Entry::of(&manifest).ok_or("an object has no apiVersion, kind or name")?;
-        let cluster = self.fleet.site(&entry.cluster)?.cluster;
+        let cluster = self.site(&entry.cluster)?.cluster;
         let scope = cluster.scope(&entry.identity.kind).await.map_err(|error| error.to_string())?;
         match scope {
             None => Err(format!(
@@ -72,7 +84,7 @@ impl Writer<'_> {
     pub async fn apply(&self, entry: &Entry, desired: &Value, stage: Stage, dry_run: bool) -> Result<Applied, String> {
         let id = &entry.identity;
         let content = digest::of(desired).max(1);
-        let Site { cluster, keeper, .. } = self.fleet.site(&entry.cluster)?;
+        let Site { cluster, keeper, .. } = self.site(&entry.cluster)?;
         if keeper.is_settled(self.owner, id, content) {
             return Ok(Applied::Done { written: false });
         }
@@ -170,7 +182,7 @@ impl Writer<'_> {
     ///
     /// If it cannot be known.
     pub async fn owned(&self, entry: &Entry) -> Result<Option<Value>, String> {
-        let cluster = self.fleet.site(&entry.cluster)?.cluster;
+        let cluster = self.site(&entry.cluster)?.cluster;
         let failed = |error: Error| format!("{}: {error}", described(&entry.identity));
         if cluster.scope(&entry.identity.kind).await.map_err(failed)?.is_none() {
             return Ok(None);
@@ -190,7 +202,7 @@ impl Writer<'_> {
     /// Why it cannot be.
     pub async fn remove(&self, entry: &Entry, live: &Value) -> Result<bool, String> {
         let id = &entry.identity;
-        let cluster = self.fleet.site(&entry.cluster)?.cluster;
+        let cluster = self.site(&entry.cluster)?.cluster;
         let propagation = self.policies.propagation(live);
         let patch = three_way::leave(live, self.owner).or_else(|| {
             (entry.skip_gc || self.orphans || propagation == Some(Propagation::Orphan)).then(|| {

@@ -35,8 +35,17 @@ const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "strin
 ///
 /// What is wrong with it, with its path.
 pub fn check_schema(schema: &Value) -> Result<(), String> {
-    check_node(schema, "paramSchema", true, 0)?;
-    references(schema, schema, 0)
+    check_schema_at(schema, "paramSchema")
+}
+
+/// Checks a schema that stands at `path`.
+///
+/// # Errors
+///
+/// What is wrong with it, with its path.
+pub fn check_schema_at(schema: &Value, path: &str) -> Result<(), String> {
+    check_node(schema, path, true, 0)?;
+    references(schema, schema, 0).map_err(|what| format!("{path}: {what}"))
 }
 
 fn check_node(node: &Value, path: &str, structural: bool, depth: usize) -> Result<(), String> {
@@ -100,7 +109,7 @@ fn references(root: &Value, node: &Value, depth: usize) -> Result<(), String> {
         return Ok(());
     }
     if let Some(target) = node.str_at(&["$ref"]) {
-        resolve(root, target).ok_or_else(|| format!("paramSchema: reference {target:?} leads nowhere"))?;
+        resolve(root, target).ok_or_else(|| format!("reference {target:?} leads nowhere"))?;
     }
     let children: Vec<&Value> = match node {
         Value::Object(members) => members.values().collect(),
@@ -128,10 +137,19 @@ fn resolve<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
 ///
 /// All problems, joined.
 pub fn validate(schema: Option<&Value>, params: &Value) -> Result<(), String> {
+    validate_at(schema, params, "params")
+}
+
+/// Validates parameters that stand at `path`; without a schema everything is fine.
+///
+/// # Errors
+///
+/// All problems, joined.
+pub fn validate_at(schema: Option<&Value>, params: &Value, path: &str) -> Result<(), String> {
     let Some(schema) = schema.filter(|s| !s.is_null()) else { return Ok(()) };
     let mut check = Check { root: schema, left: MAX_CHECKS };
     let mut errors = Vec::new();
-    check.node(schema, params, "params", &mut errors, 0);
+    check.node(schema, params, path, &mut errors, 0);
     errors.truncate(20);
     if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
 }

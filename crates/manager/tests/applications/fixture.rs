@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiserver::Server;
+use apiserver::rbac::Rbac;
 use bytes::Bytes;
 use client::resources::{CONFIG_MAPS, NAMESPACES};
 use client::{BoxFuture, Client, DeleteParams, Error, ListParams, Patch, PatchParams, Resource, Response, Transport};
@@ -17,6 +18,7 @@ pub struct Fixture {
     pub client: Client,
     pub running: JoinHandle<()>,
     pub namespace: String,
+    server: Arc<Server>,
     sent: Arc<Mutex<Vec<String>>>,
 }
 
@@ -27,7 +29,7 @@ impl Drop for Fixture {
 }
 
 /// Notes what the controller asks of the server.
-struct Noting {
+pub struct Noting {
     inner: InProcess,
     sent: Arc<Mutex<Vec<String>>>,
 }
@@ -50,12 +52,24 @@ impl Fixture {
     pub async fn with(options: Options) -> Self {
         let store = Arc::new(store::Embedded::in_memory(store::Options::default()));
         let server = Server::new(store, apiserver::Options::default()).await.unwrap();
+        Self::on(server, options).await
+    }
+
+    /// On a server that asks whether users may do what they do.
+    pub async fn with_roles(options: Options) -> Self {
+        let store = Arc::new(store::Embedded::in_memory(store::Options::default()));
+        let authorizer = Rbac::open(store.clone()).await.unwrap();
+        let serving = apiserver::Options { authorizer, ..apiserver::Options::default() };
+        Self::on(Server::new(store, serving).await.unwrap(), options).await
+    }
+
+    async fn on(server: Arc<Server>, options: Options) -> Self {
         let sent = Arc::new(Mutex::default());
-        let inner = InProcess::controller_manager(server);
+        let inner = InProcess::controller_manager(server.clone());
         let client = Client::new(Arc::new(Noting { inner, sent: Arc::clone(&sent) }));
         kinds::install(&client).await.unwrap();
         let running = Self::run(&client, options);
-        Fixture { client, running, namespace: "default".to_owned(), sent }
+        Fixture { client, running, namespace: "default".to_owned(), server, sent }
     }
 
     pub fn start(client: &Client) -> JoinHandle<()> {
@@ -86,7 +100,14 @@ impl Fixture {
         let object = Self::parse(&format!("{{metadata: {{name: {namespace}}}}}"));
         self.client.api(&NAMESPACES).create("", &object).await.unwrap();
         let running = tokio::spawn(async {});
-        Fixture { client: self.client.clone(), running, namespace: namespace.to_owned(), sent: self.sent.clone() }
+        let (client, server) = (self.client.clone(), self.server.clone());
+        Fixture { client, running, namespace: namespace.to_owned(), server, sent: self.sent.clone() }
+    }
+
+    /// Another way to the server, and what controllers ask by it.
+    pub fn noting(&self) -> (Noting, Arc<Mutex<Vec<String>>>) {
+        let sent: Arc<Mutex<Vec<String>>> = Arc::default();
+        (Noting { inner: InProcess::controller_manager(self.server.clone()), sent: sent.clone() }, sent)
     }
 
     pub fn parse(text: &str) -> Value {

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod election;
 mod fixture;
 mod life;
 mod reported;
 mod scenarios;
+mod schematics;
 mod script;
 mod steady;

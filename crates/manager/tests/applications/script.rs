@@ -3,7 +3,9 @@
 use std::panic::AssertUnwindSafe;
 
 use client::Resource;
-use client::resources::{CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICES, STATEFUL_SETS};
+use client::resources::{
+    CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS, SERVICES, STATEFUL_SETS,
+};
 use futures_util::FutureExt;
 use manager::application::kinds;
 use object::{Value, json};
@@ -16,6 +18,8 @@ pub enum Step {
     Up(String),
     /// It is, under a version.
     Publish(&'static str, String),
+    /// It is, with annotations.
+    Annotated(&'static str, String),
     /// A merge patch by somebody else.
     Edit(&'static str, String),
     /// A merge patch of the status.
@@ -66,6 +70,11 @@ fn resource(object: &str) -> (Resource, &str) {
         "revision" => kinds::REVISIONS,
         "component" => kinds::COMPONENT_DEFINITIONS,
         "trait" => kinds::TRAIT_DEFINITIONS,
+        "policy" => kinds::POLICY_DEFINITIONS,
+        "step" => kinds::WORKFLOW_STEP_DEFINITIONS,
+        "account" => SERVICE_ACCOUNTS,
+        "role" => ROLES,
+        "binding" => ROLE_BINDINGS,
         other => panic!("no kind {other}"),
     };
     (resource, name)
@@ -96,6 +105,7 @@ async fn scenario(f: &Fixture, what: &str, steps: Vec<Step>) {
             Step::Publish(version, spec) => {
                 f.apply(app, &format!("{{app.oam.dev/publishVersion: {version}}}"), &spec).await;
             }
+            Step::Annotated(annotations, spec) => f.apply(app, annotations, &spec).await,
             Step::Edit(object, patch) => {
                 let (resource, name) = resource(object);
                 f.edit(&resource, &named(f, &resource, name), &patch).await;
@@ -110,7 +120,7 @@ async fn scenario(f: &Fixture, what: &str, steps: Vec<Step>) {
             }
             Step::Create(object, text) => {
                 let (resource, name) = resource(object);
-                let mut object = Fixture::parse(&text);
+                let mut object = Fixture::parse(&text.replace("NAMESPACE", &f.namespace));
                 object.set_at(&["metadata", "name"], name.into());
                 object.set_at(&["apiVersion"], resource.api_version().into());
                 object.set_at(&["kind"], resource.kind.to_string().into());

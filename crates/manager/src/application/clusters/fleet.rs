@@ -17,6 +17,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::access::{Access, former_names, names};
 use super::remote::Remote;
+use crate::application::actor::Actor;
 use crate::application::tracker::Entry;
 use crate::application::write::MANAGER;
 
@@ -77,6 +78,7 @@ struct State {
 
 /// All clusters: the one in which the applications are, and those of Secrets.
 pub struct Fleet {
+    client: Client,
     local: Site,
     options: keeper::Options,
     connector: Option<Arc<dyn Connector>>,
@@ -158,6 +160,7 @@ impl Fleet {
     ) -> Self {
         let local = Site { cluster: Arc::new(client.clone()), keeper: Keeper::new(options.clone()), remote: None };
         Fleet {
+            client: client.clone(),
             local,
             options,
             connector,
@@ -182,6 +185,22 @@ impl Fleet {
             Some(member) => member.site.clone(),
             None => Err(format!("cluster {name} is not known: there is no Secret {}/{name}", self.namespace)),
         }
+    }
+
+    /// The cluster of a name, in which `actor` does everything, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Fleet::site`].
+    pub fn site_as(&self, name: &str, actor: Option<&Actor>) -> Result<Site, String> {
+        let site = self.site(name)?;
+        let Some(actor) = actor else { return Ok(site) };
+        let groups = actor.groups();
+        let cluster: Arc<dyn Cluster> = match &site.remote {
+            Some(remote) => Arc::new(remote.acting_as(actor.user(), &groups)),
+            None => Arc::new(self.client.acting_as(actor.user(), &groups)),
+        };
+        Ok(Site { cluster, ..site })
     }
 
     /// Why a cluster cannot be worked with now; nothing if it can, as far as is known.

@@ -1,6 +1,7 @@
 //! A cluster that is asked through a circuit.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Client, DeleteParams, Error, List, Patch, PatchParams, WriteParams};
@@ -23,9 +24,9 @@ const PROBE: Duration = Duration::from_secs(5);
 pub struct Remote {
     name: String,
     client: Client,
-    circuit: Mutex<Circuit>,
+    circuit: Arc<Mutex<Circuit>>,
     /// Whether the circuit is open.
-    open: watch::Sender<bool>,
+    open: Arc<watch::Sender<bool>>,
 }
 
 impl fmt::Debug for Remote {
@@ -40,7 +41,19 @@ impl fmt::Debug for Remote {
 impl Remote {
     /// The cluster of a client, not asked yet. `name` is for texts.
     pub fn new(name: &str, client: Client) -> Self {
-        Remote { name: name.to_owned(), client, circuit: Mutex::default(), open: watch::Sender::new(false) }
+        let open = Arc::new(watch::Sender::new(false));
+        Remote { name: name.to_owned(), client, circuit: Arc::default(), open }
+    }
+
+    /// The same cluster, asked through the same circuit as somebody else.
+    #[must_use]
+    pub fn acting_as(&self, user: &str, groups: &[&str]) -> Self {
+        Remote {
+            name: self.name.clone(),
+            client: self.client.acting_as(user, groups),
+            circuit: self.circuit.clone(),
+            open: self.open.clone(),
+        }
     }
 
     /// Why the cluster cannot be asked now; nothing if it can, as far as is known.

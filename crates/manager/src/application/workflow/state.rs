@@ -433,9 +433,10 @@ impl Run {
             StepOutcome::Succeeded(output) => {
                 state.phase = Phase::Succeeded;
                 for (name, path) in &step.outputs {
-                    let path = path.strip_prefix("context.").unwrap_or(path);
-                    let path = path.strip_prefix("output.").unwrap_or(path);
-                    if let Some(value) = field::at(&output, &field::steps(path)) {
+                    let path = field::steps(path.strip_prefix("context.").unwrap_or(path));
+                    // A path that does not say of what is one of the workload.
+                    let of_workload = || field::at(output.get("output")?, &path);
+                    if let Some(value) = field::at(&output, &path).or_else(of_workload) {
                         self.outputs.insert(name.as_str(), value.clone());
                     }
                 }
@@ -605,7 +606,7 @@ mod tests {
             r#"[{"name":"b","type":"t","inputs":[{"from":"x","parameterKey":"p.q"}]},{"name":"a","type":"t","outputs":[{"name":"x","valueFrom":"output.status.ip"}]}]"#,
             "DAG",
         );
-        let output = json::parse(br#"{"status":{"ip":"1.2.3.4"}}"#).unwrap_or_default();
+        let output = json::parse(br#"{"output":{"status":{"ip":"1.2.3.4"}}}"#).unwrap_or_default();
         let (rounds, run) = run(&plan, &|_| StepOutcome::Succeeded(output.clone()));
         assert_eq!(rounds, ["a", "b"]);
         assert_eq!(json::to_string(&run.filled(&plan.steps[0], Value::Null)), r#"{"p":{"q":"1.2.3.4"}}"#);
