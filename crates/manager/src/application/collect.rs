@@ -138,6 +138,7 @@ mod tests {
             history: vec![tracker(1, "", &["a", "b", "c"]), tracker(2, "", &["b", "d"])],
             current: Some(tracker(3, "", &["a"])),
             root: None,
+            component_revisions: None,
         };
         let executors = executors(&all);
         assert_eq!(names(&own(&all.history[0], &executors)), ["c"]);
@@ -153,7 +154,7 @@ mod tests {
         let policy = GarbageCollect::default();
         let keep = GarbageCollect { keep_legacy: true, ..policy.clone() };
         let go_on = GarbageCollect { continue_on_failure: true, ..policy.clone() };
-        let with = |current: Option<Tracker>| Trackers { history: vec![], current, root: None };
+        let with = |current: Option<Tracker>| Trackers { current, ..Trackers::default() };
         let current = || with(Some(tracker(2, "", &["a"])));
         for (old, all, occasion, policy, expected) in [
             (tracker(1, "", &["a"]), current(), Occasion::Succeeded, &policy, Fate::Collected),
@@ -198,7 +199,7 @@ mod tests {
     fn the_record_of_what_is_archived_decides_nothing() {
         let mut old = tracker(1, "v1", &["a"]);
         old.metadata.object_entry("annotations").insert(names::ARCHIVED, "true");
-        let all = Trackers { history: vec![old], current: Some(tracker(2, "v2", &["b"])), root: None };
+        let all = Trackers { history: vec![old], current: Some(tracker(2, "v2", &["b"])), ..Trackers::default() };
         assert_eq!(executors(&all).len(), 2);
         assert_eq!(names(&own(&all.history[0], &executors(&all))), ["a"]);
     }

@@ -16,7 +16,8 @@ use tokio::task::JoinSet;
 use super::clusters::{self, Connector, Fleet, News};
 use super::compression::Compression;
 use super::definitions::Catalogue;
-use super::kinds::{APPLICATIONS, TRACKERS};
+use super::kinds::{APPLICATIONS, REVISIONS, TRACKERS};
+use super::revision::Revision;
 use super::tracker::Trackers;
 use super::write::MANAGER;
 use super::{names, placement, workflow};
@@ -69,6 +70,7 @@ pub struct Controller {
     pub(super) catalogue: Catalogue,
     applications: Arc<Cache>,
     trackers: Arc<Cache>,
+    revisions: Arc<Cache>,
     memory: Mutex<Memory>,
 }
 
@@ -101,12 +103,18 @@ impl Controller {
         let fleet = Fleet::new(&client, keeping, options.connector.clone(), &options.cluster_namespace);
         let trackers = open(&TRACKERS, true);
         trackers.index("application", |tracker| tracker_owner(tracker).into_iter().collect());
+        let revisions = open(&REVISIONS, true);
+        revisions.index("application", |revision| {
+            let name = revision.label(names::APP_NAME).map(|name| format!("{}/{name}", revision.namespace()));
+            name.into_iter().collect()
+        });
         Arc::new(Controller {
             fleet,
             catalogue: Catalogue::open(&client),
             recorder: Recorder::new(&client, "Application", options.clock.clone()),
             applications: open(&APPLICATIONS, false),
             trackers,
+            revisions,
             memory: Mutex::default(),
             options,
             client,
@@ -117,6 +125,7 @@ impl Controller {
     pub async fn run(self: Arc<Self>) {
         self.applications.synced().await;
         self.trackers.synced().await;
+        self.revisions.synced().await;
         self.fleet.synced().await;
         self.catalogue.synced().await;
         let queue: Queue = Queue::default();
@@ -186,6 +195,16 @@ impl Controller {
             self.trackers.indexed("application", key).iter().map(|tracker| tracker.name().to_owned()).collect();
         names.extend(self.memory.lock().made.get(key).into_iter().flatten().cloned());
         names
+    }
+
+    /// All revisions of an application, oldest first, as far as their metadata tells. One that was made a moment ago may
+    /// be missing; its name is taken then, and making it again fails.
+    pub(super) fn revisions(&self, application: &Value) -> Vec<Revision> {
+        let known = self.revisions.indexed("application", &client::cache::key(application));
+        let mut revisions: Vec<Revision> =
+            known.iter().filter_map(|revision| Revision::read(Value::clone(revision))).collect();
+        revisions.sort_by_key(|revision| revision.number);
+        revisions
     }
 
     pub(super) fn now(&self) -> Timestamp {

@@ -1,6 +1,6 @@
 //! Bringing rendered objects into their clusters, keeping them there, and collecting what is garbage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use client::{Api, Client};
 use compact_str::CompactString;
@@ -47,7 +47,9 @@ pub async fn dispatch(
     }
     let new: Vec<&Entry> = {
         let dispatcher = dispatcher.lock().await;
-        entries.iter().filter(|entry| !dispatcher.is_recorded(entry)).collect()
+        let recorded = dispatcher.recorded();
+        let is_new = |entry: &&Entry| recorded.get(&entry.key()) != Some(&entry.raw.as_ref());
+        entries.iter().filter(is_new).collect()
     };
     joined(apply_all(writer, new, true).await)?;
     {
@@ -109,36 +111,43 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn is_recorded(&self, entry: &Entry) -> bool {
+    /// What is recorded of each object.
+    fn recorded(&self) -> HashMap<ResourceKey, Option<&Value>> {
         let known = [&self.trackers.current, &self.trackers.root].into_iter().flatten();
-        known
-            .into_iter()
-            .any(|tracker| tracker.entries.iter().any(|known| known.key() == entry.key() && known.raw == entry.raw))
+        known.flat_map(|tracker| &tracker.entries).map(|entry| (entry.key(), entry.raw.as_ref())).collect()
     }
 
     /// Records entries in the trackers that keep them, and takes them out of those that do not.
     async fn record(&mut self, entries: &[Entry]) -> Result<(), String> {
-        let mut changed = [false, false];
+        let policies = self.writer.policies;
+        let mut of_version = Vec::new();
+        let mut of_root = Vec::new();
         for entry in entries {
-            let raw = entry.raw.as_ref();
-            let collects = raw.map(|raw| self.writer.policies.collects(raw)).unwrap_or_default();
+            let collects = entry.raw.as_ref().map(|raw| policies.collects(raw)).unwrap_or_default();
             let mut entry = entry.clone();
-            if self.writer.policies.apply_once {
+            if policies.apply_once {
                 entry.raw = None;
             }
             entry.skip_gc = collects == Collect::Never;
-            let (keeps, other) = match collects {
-                Collect::OnUpdate => (&mut self.trackers.current, &mut self.trackers.root),
-                Collect::OnDelete | Collect::Never => (&mut self.trackers.root, &mut self.trackers.current),
+            let list = if collects == Collect::OnUpdate { &mut of_version } else { &mut of_root };
+            list.push(entry);
+        }
+        let Trackers { current, root, .. } = &mut self.trackers;
+        let mut changed = [false; 2];
+        for (index, (keeps, other, list)) in
+            [(current, &of_root, &of_version), (root, &of_version, &of_root)].into_iter().enumerate()
+        {
+            let Some(keeps) = keeps else {
+                if list.is_empty() {
+                    continue;
+                }
+                return Err("there is no tracker to record in".to_owned());
             };
-            let (first, second) = if collects == Collect::OnUpdate { (0, 1) } else { (1, 0) };
-            if let Some(other) = other {
-                let before = other.entries.len();
-                other.entries.retain(|known| known.key() != entry.key());
-                changed[second] |= other.entries.len() != before;
-            }
-            let keeps = keeps.as_mut().ok_or("there is no tracker to record in")?;
-            changed[first] |= keeps.record(entry);
+            let elsewhere: HashSet<ResourceKey> = other.iter().map(Entry::key).collect();
+            let before = keeps.entries.len();
+            keeps.entries.retain(|known| !elsewhere.contains(&known.key()));
+            changed[index] = keeps.entries.len() != before;
+            changed[index] |= keeps.record(list.iter().cloned());
         }
         for (is_changed, current) in [(changed[0], true), (changed[1], false)] {
             if is_changed {
@@ -290,7 +299,7 @@ impl Dispatcher<'_> {
     }
 }
 
-async fn store(api: &Api, tracker: &mut Tracker) -> Result<(), String> {
+pub(super) async fn store(api: &Api, tracker: &mut Tracker) -> Result<(), String> {
     let object = tracker.to_value();
     let stored = if tracker.is_stored() { api.update(&object).await } else { api.create("", &object).await };
     let stored = stored.map_err(|error| format!("resourcetracker {}: {error}", tracker.name()))?;
@@ -298,7 +307,7 @@ async fn store(api: &Api, tracker: &mut Tracker) -> Result<(), String> {
     Ok(())
 }
 
-fn joined(errors: Vec<String>) -> Result<(), String> {
+pub(super) fn joined(errors: Vec<String>) -> Result<(), String> {
     if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
 }
 

@@ -56,6 +56,29 @@ impl Executor<'_> {
         outcome.unwrap_or_else(StepOutcome::Failed)
     }
 
+    /// Dispatches the components of several steps as one, which saves a record for each. What goes wrong is left to the
+    /// steps themselves, which find the rest done.
+    pub async fn bring_at_once(&self, steps: &[&Step], run: &Run, dispatcher: &mut Dispatcher<'_>) {
+        let Ok(all) = components(self.application) else { return };
+        let simple = |step: &&&Step| step.kind == "apply-component" && step.inputs.is_empty();
+        let own = steps.iter().filter(simple).filter(|step| run.state(&step.name).phase == Phase::Pending);
+        let named =
+            own.filter(|step| ["cluster", "namespace"].iter().all(|key| text(&step.properties, key).is_empty()));
+        let component = |step: &&Step| {
+            let name = step.properties.str_at(&["component"]).unwrap_or(&step.name);
+            all.iter().find(|component| component.name == name)
+        };
+        let components: Vec<&Component> = named.filter_map(component).collect();
+        if components.len() < 2 {
+            return;
+        }
+        let rendered = components.iter().map(|component| render(component, self.definitions, &self.context, None));
+        if let Ok(objects) = rendered.collect::<Result<Vec<Vec<Value>>, String>>() {
+            let writer = dispatcher.writer;
+            _ = dispatch(writer, &Mutex::new(dispatcher), objects.concat()).await;
+        }
+    }
+
     async fn apply_component(
         &mut self,
         step: &Step,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use client::events::EventType;
-use client::{Error, ListParams, Patch, PatchParams};
+use client::{Error, Patch, PatchParams};
 use object::{Value, map};
 
 use super::actor::Actor;
@@ -29,7 +29,11 @@ impl Controller {
     ) -> Result<(), Error> {
         let policy = &dispatcher.writer.policies.collect;
         let limit = policy.revision_limit.unwrap_or(self.options.revision_limit);
-        let names: Vec<String> = self.revisions(application).await?.into_iter().map(|revision| revision.name).collect();
+        let mut names: Vec<String> = self.revisions(application).into_iter().map(|revision| revision.name).collect();
+        if !names.contains(&current.name) {
+            // It was made a moment ago.
+            names.push(current.name.clone());
+        }
         let surplus = collect::surplus(&names, limit, &[current.name.as_str()].into());
         for name in surplus {
             let params = client::DeleteParams::default();
@@ -73,12 +77,14 @@ impl Controller {
         match outcome {
             Ok(None) => {
                 self.fleet.forget(&key);
-                let selected = ListParams {
-                    label_selector: format!("{}={}", names::APP_NAME, application.name()),
-                    ..ListParams::default()
-                };
+                // One that was made a moment ago goes by its owner.
                 let api = self.client.api(&REVISIONS);
-                api.delete_collection(application.namespace(), &client::DeleteParams::default(), &selected).await?;
+                for revision in self.revisions(application) {
+                    match api.delete(application.namespace(), &revision.name, &client::DeleteParams::default()).await {
+                        Err(error) if !error.is_not_found() => return Err(error),
+                        _ => {}
+                    }
+                }
                 let kept: Vec<&str> = finalizers
                     .into_iter()
                     .filter(|finalizer| ![names::FINALIZER, names::ORPHAN_FINALIZER].contains(finalizer))

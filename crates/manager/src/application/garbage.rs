@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use client::{Api, DeleteParams, Patch, PatchParams};
+use compact_str::CompactString;
 use futures_util::FutureExt;
 use object::{Value, map};
 
 use super::collect::{self, Fate, Occasion};
-use super::dispatch::{Dispatcher, side_by_side};
+use super::dispatch::{Dispatcher, joined, side_by_side, store};
 use super::names;
 use super::tracker::{Entry, ResourceKey, Tracker, TrackerKind, Trackers};
 
@@ -51,7 +52,8 @@ impl Dispatcher<'_> {
             .map(|tracker| (tracker.clone(), collect::fate(tracker, &self.trackers, occasion, policy)))
             .collect();
         if occasion == Occasion::Deleting {
-            let rest = [&self.trackers.current, &self.trackers.root].into_iter().flatten();
+            let Trackers { current, root, component_revisions, .. } = &self.trackers;
+            let rest = [current, root, component_revisions].into_iter().flatten();
             all.extend(rest.map(|tracker| (tracker.clone(), Fate::Collected)));
         }
         let api = self.api();
@@ -86,7 +88,46 @@ impl Dispatcher<'_> {
             history: of(TrackerKind::Versioned).cloned().collect(),
             current: self.trackers.current.clone().filter(|_| occasion != Occasion::Deleting),
             root: of(TrackerKind::Root).next().cloned().or(self.trackers.root.clone()),
+            component_revisions: None,
         }
+    }
+
+    /// Deletes the revisions of components that the application no longer has.
+    ///
+    /// # Errors
+    ///
+    /// Why one cannot be deleted; the others are.
+    pub async fn prune_component_revisions(&mut self) -> Result<(), String> {
+        let Some(mut tracker) = self.trackers.component_revisions.take().filter(|tracker| !tracker.is_deleting())
+        else {
+            return Ok(());
+        };
+        let used: BTreeSet<CompactString> = self.kept().into_values().map(|entry| entry.component.clone()).collect();
+        let (kept, unused): (Vec<Entry>, Vec<Entry>) =
+            std::mem::take(&mut tracker.entries).into_iter().partition(|entry| used.contains(&entry.component));
+        tracker.entries = kept;
+        let mut errors = Vec::new();
+        let is_changed = !unused.is_empty();
+        for entry in unused {
+            let gone = match self.writer.owned(&entry).await {
+                Ok(Some(live)) => self.writer.remove(&entry, &live).await,
+                Ok(None) => Ok(true),
+                Err(error) => Err(error),
+            };
+            match gone {
+                Ok(true) => {}
+                Ok(false) => tracker.entries.push(entry),
+                Err(error) => {
+                    errors.push(error);
+                    tracker.entries.push(entry);
+                }
+            }
+        }
+        if is_changed && let Err(error) = store(&self.api(), &mut tracker).await {
+            errors.push(error);
+        }
+        self.trackers.component_revisions = Some(tracker);
+        joined(errors)
     }
 
     /// Deletes the objects of entries, as far as it is their turn; whether all are gone.

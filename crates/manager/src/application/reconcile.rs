@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use client::events::EventType;
-use client::{Error, ListParams, Patch, PatchParams};
+use client::{Error, Patch, PatchParams};
 use compact_str::CompactString;
 use jiff::Timestamp;
 use object::{Map, Value, map};
@@ -206,28 +206,26 @@ impl Controller {
                 }));
             }
         }
-        let revisions = self.revisions(application).await.map_err(|error| error.to_string())?;
-        Ok(revision::find(&revisions, hash, publish_version).ok().cloned())
-    }
-
-    /// All revisions of an application, oldest first.
-    pub(super) async fn revisions(&self, application: &Value) -> Result<Vec<Revision>, Error> {
-        let params = ListParams {
-            label_selector: format!("{}={}", names::APP_NAME, application.name()),
-            ..ListParams::default()
-        };
-        let list = self.client.api(&REVISIONS).list(application.namespace(), &params).await?;
-        let mut revisions: Vec<Revision> = list.items.into_iter().filter_map(Revision::read).collect();
-        revisions.sort_by_key(|revision| revision.number);
-        Ok(revisions)
+        let revisions = self.revisions(application);
+        let Ok(found) = revision::find(&revisions, hash, publish_version) else { return Ok(None) };
+        if publish_version.is_empty() {
+            return Ok(Some(found.clone()));
+        }
+        // What it holds is what is carried out.
+        let whole = self.client.api(&REVISIONS).find(application.namespace(), &found.name).await;
+        Ok(whole.map_err(|error| error.to_string())?.and_then(Revision::read))
     }
 
     async fn new_revision(&self, application: &Value, hash: &str, definitions: &Known) -> Result<Revision, String> {
-        let revisions = self.revisions(application).await.map_err(|error| error.to_string())?;
+        let revisions = self.revisions(application);
         let publish_version = application.annotation(names::PUBLISH_VERSION).unwrap_or_default();
         let number = match revision::find(&revisions, hash, publish_version) {
             Ok(known) => return Ok(known.clone()),
-            Err(number) => number,
+            // One that was made a moment ago is in the status already.
+            Err(number) => {
+                let latest = application.at(&["status", "latestRevision", "revision"]).and_then(Value::as_int);
+                number.max(latest.unwrap_or_default() + 1)
+            }
         };
         let object = revision::new(application, number, hash, definitions.to_map());
         let made = self.client.api(&REVISIONS).create(application.namespace(), &object).await;
@@ -304,16 +302,17 @@ impl Controller {
             };
         }
         if !was_over {
-            if let Err(why) = dispatcher.ensure_current().await {
-                status.failed("Workflow", &why);
-                status.phase(AppPhase::RunningWorkflow);
-                return Ok(Some(SOON));
-            }
             let context = declared.context();
             let mut executor =
                 Executor { application: carried, definitions, fleet: &self.fleet, context, services: Vec::new() };
             wait = self.execute(application, plan, &mut run, &mut executor, dispatcher).await;
             merge_services(status, &executor.services, application.namespace());
+            // A version without objects has a tracker, too.
+            if let Err(why) = dispatcher.ensure_current().await {
+                status.failed("Workflow", &why);
+                status.phase(AppPhase::RunningWorkflow);
+                return Ok(Some(SOON));
+            }
         }
         status.fields.insert("workflow", run.to_value(plan));
         if run.is_over() && !was_over {
@@ -385,6 +384,9 @@ impl Controller {
         if run.phase == RunPhase::Succeeded && !was_over {
             self.tell(application, EventType::Normal, "Deployed", "Deployed successfully");
             self.collect_revisions(application, revision, dispatcher).await?;
+            if let Err(why) = dispatcher.prune_component_revisions().await {
+                self.tell(application, EventType::Warning, "FailedGC", &why);
+            }
         }
         Ok(Some(again.unwrap_or_else(|| self.interval(application))))
     }
@@ -423,7 +425,11 @@ impl Controller {
         loop {
             let now = self.now();
             let ready = run.next(plan, now, &|when, run| super::condition::holds(when, plan, run, &seen));
-            let Some(step) = ready.into_iter().find(|step| !tried.contains(&step.name)) else { break };
+            let ready: Vec<&workflow::Step> = ready.into_iter().filter(|step| !tried.contains(&step.name)).collect();
+            let Some(step) = ready.first().copied() else { break };
+            if tried.is_empty() {
+                executor.bring_at_once(&ready, run, dispatcher).await;
+            }
             tried.push(step.name.clone());
             let outcome = executor.execute(step, run, dispatcher).await;
             if let workflow::StepOutcome::Suspended(wait) = &outcome {

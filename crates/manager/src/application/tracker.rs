@@ -1,5 +1,7 @@
 //! ResourceTrackers: the record of what an application has in the clusters.
 
+use std::collections::HashMap;
+
 use compact_str::CompactString;
 use keeper::{Identity, Kind};
 use object::{Value, map};
@@ -275,30 +277,32 @@ impl Tracker {
         self.metadata.str_at(path).unwrap_or_default()
     }
 
-    /// Records an object that is about to be applied, in place of what was recorded for it. Whether anything changed.
-    pub fn record(&mut self, entry: Entry) -> bool {
-        let key = entry.key();
-        match self.entries.iter_mut().find(|known| known.key() == key) {
-            Some(known) if *known == entry => false,
-            Some(known) => {
-                *known = entry;
-                true
-            }
-            None => {
-                self.entries.push(entry);
-                true
+    /// Records objects that are about to be applied, in place of what was recorded for them. Whether anything changed.
+    pub fn record(&mut self, entries: impl IntoIterator<Item = Entry>) -> bool {
+        let mut places: HashMap<ResourceKey, usize> =
+            self.entries.iter().enumerate().map(|(place, known)| (known.key(), place)).collect();
+        let mut is_changed = false;
+        for entry in entries {
+            match places.get(&entry.key()).and_then(|place| self.entries.get_mut(*place)) {
+                Some(known) if *known == entry => {}
+                Some(known) => {
+                    *known = entry;
+                    is_changed = true;
+                }
+                None => {
+                    places.insert(entry.key(), self.entries.len());
+                    self.entries.push(entry);
+                    is_changed = true;
+                }
             }
         }
+        is_changed
     }
 
     /// Records that an object is about to be deleted: what was rendered is forgotten. Whether anything changed.
     pub fn record_deletion(&mut self, of: &Entry) -> bool {
-        self.record(Entry {
-            identity: of.identity.clone(),
-            cluster: of.cluster.clone(),
-            deleted: true,
-            ..Entry::default()
-        })
+        let gone = Entry { deleted: true, ..Entry::default() };
+        self.record([Entry { identity: of.identity.clone(), cluster: of.cluster.clone(), ..gone }])
     }
 }
 
@@ -311,6 +315,8 @@ pub struct Trackers {
     pub current: Option<Tracker>,
     /// Earlier versions, oldest first.
     pub history: Vec<Tracker>,
+    /// The revisions of components. None are made, but KubeVela may have made some.
+    pub component_revisions: Option<Tracker>,
 }
 
 impl Trackers {
@@ -336,7 +342,7 @@ impl Trackers {
             match tracker.kind {
                 TrackerKind::Root => all.root = Some(tracker),
                 TrackerKind::Versioned => all.history.push(tracker),
-                TrackerKind::ComponentRevision => {}
+                TrackerKind::ComponentRevision => all.component_revisions = Some(tracker),
             }
         }
         all.history.sort_by_key(|tracker| tracker.generation);
@@ -354,9 +360,9 @@ impl Trackers {
         Ok(all)
     }
 
-    /// All of them, history first, then the current one, then the root.
+    /// All of them, history first, then the current one, then the root, then the revisions of components.
     pub fn iter(&self) -> impl Iterator<Item = &Tracker> {
-        self.history.iter().chain(&self.current).chain(&self.root)
+        self.history.iter().chain(&self.current).chain(&self.root).chain(&self.component_revisions)
     }
 }
 
@@ -382,7 +388,7 @@ mod tests {
     fn a_tracker_is_read_as_it_is_written_in_every_compression() {
         for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
             let mut tracker = Tracker::versioned(OWNER, 3, "web-v2", "", compression);
-            tracker.record(recorded("a"));
+            tracker.record([recorded("a")]);
             tracker.record_deletion(&recorded("b"));
             let stored = tracker.to_value();
             assert_eq!(stored.at(&["spec", "managedResources"]).is_some(), compression == Compression::None);
@@ -400,11 +406,11 @@ mod tests {
     #[test]
     fn an_object_is_recorded_once_whatever_its_version() {
         let mut tracker = Tracker::root(OWNER, Compression::None);
-        assert!(tracker.record(recorded("a")));
-        assert!(!tracker.record(recorded("a")));
+        assert!(tracker.record([recorded("a")]));
+        assert!(!tracker.record([recorded("a")]));
         let mut other = recorded("a");
         other.identity.kind.version = "v2".into();
-        assert!(tracker.record(other));
+        assert!(tracker.record([other]));
         assert!(tracker.record_deletion(&recorded("a")));
         assert_eq!((tracker.entries.len(), tracker.entries[0].deleted, &tracker.entries[0].raw), (1, true, &None));
     }

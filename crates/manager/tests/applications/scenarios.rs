@@ -368,6 +368,27 @@ fn collection() -> Vec<Row> {
             ],
         ),
         (
+            "12 GC: revisions of components that KubeVela left go with their components, and with the application",
+            vec![
+                Up(spec(&[map("a", "1"), map("b", "1")])),
+                Ready,
+                Create("map/rev-a", "{metadata: {labels: {app.oam.dev/name: app, app.oam.dev/namespace: NAMESPACE}}}".into()),
+                Create("map/rev-b", "{metadata: {labels: {app.oam.dev/name: app, app.oam.dev/namespace: NAMESPACE}}}".into()),
+                Create(
+                    "tracker/app-comp-rev-collect-8",
+                    "{metadata: {finalizers: [resourcetracker.core.oam.dev/finalizer], labels: {app.oam.dev/name: app, app.oam.dev/namespace: NAMESPACE}}, spec: {type: component-revision, applicationGeneration: 0, managedResources: [{apiVersion: v1, kind: ConfigMap, name: rev-a, namespace: NAMESPACE, component: a}, {apiVersion: v1, kind: ConfigMap, name: rev-b, namespace: NAMESPACE, component: b}]}}".into(),
+                ),
+                Up(spec(&[map("a", "2")])),
+                Gone("map/rev-b"),
+                Ready,
+                Has("map/rev-a", "{kind: ConfigMap}".into()),
+                Delete("app/app"),
+                Gone("app/app"),
+                Gone("map/rev-a"),
+                Trackers(&[]),
+            ],
+        ),
+        (
             "12 GC: deleting the tracker of the current version brings it and its objects back",
             vec![
                 Up(spec(&[map("a", "1")])),

@@ -93,7 +93,11 @@ impl Session {
         let mut progress = Progress::new(name);
         loop {
             let application = self.client.api(&APPLICATIONS).get(namespace, name).await?;
-            let is_seen = application.at(&["status", "observedGeneration"]) == generation.as_ref();
+            // A version that is published changes no generation.
+            let version = application.annotation(names::PUBLISH_VERSION).filter(|version| !version.is_empty());
+            let run = application.str_at(&["status", "workflow", "appRevision"]);
+            let is_seen = application.at(&["status", "observedGeneration"]) == generation.as_ref()
+                && version.is_none_or(|version| run == Some(version));
             if is_seen {
                 progress.say(&view::progress(&application));
             }
@@ -235,17 +239,21 @@ impl Session {
         };
         let revision = revisions.iter().rev().find(is_meant).ok_or("there is no such revision to go back to")?;
         let spec = revision.at(&["spec", "application", "spec"]).cloned().unwrap_or_default();
-        let published = version(revision);
-        let published = if published.is_empty() { Value::Null } else { published.into() };
+        let mut annotations =
+            application.at(&["metadata", "annotations"]).and_then(Value::as_object).cloned().unwrap_or_default();
+        match version(revision) {
+            none if none.is_empty() => drop(annotations.remove(names::PUBLISH_VERSION)),
+            published => drop(annotations.insert(names::PUBLISH_VERSION, published)),
+        }
+        // Both at once: what is between would be a version, too.
         let operations = vec![
             map! { "op" => "test", "path" => "/metadata/resourceVersion", "value" => application.meta_str("resourceVersion") },
+            map! { "op" => "add", "path" => "/metadata/annotations", "value" => annotations },
             map! { "op" => "replace", "path" => "/spec", "value" => spec },
         ];
         let api = self.client.api(&APPLICATIONS);
-        let annotation = map! { "metadata" => map! { "annotations" => map! { names::PUBLISH_VERSION => published } } };
-        api.patch(&self.namespace, name, &Patch::Json(operations.into()), &PatchParams::default()).await?;
-        let changed =
-            api.patch(&self.namespace, name, &Patch::Merge(annotation.into()), &PatchParams::default()).await?;
+        let operations = Patch::Json(operations.into());
+        let changed = api.patch(&self.namespace, name, &operations, &PatchParams::default()).await?;
         println!("{name} goes back to {}", revision.name());
         if wait.wait {
             self.until_running(&self.namespace, name, changed.at(&["metadata", "generation"]).cloned(), wait).await?;
@@ -256,6 +264,9 @@ impl Session {
     /// Holds a workflow, or lets it go on.
     pub async fn set_suspended(&self, name: &str, suspended: bool) -> Result<(), Failure> {
         let application = self.application(name).await?;
+        if application.at(&["status", "workflow", "finished"]).and_then(Value::as_bool) == Some(true) {
+            return Err(format!("the workflow of {name} is over").into());
+        }
         let is_suspended = application.at(&["status", "workflow", "suspend"]).and_then(Value::as_bool) == Some(true);
         if is_suspended == suspended {
             let state = if suspended { "is suspended already" } else { "is not suspended" };
