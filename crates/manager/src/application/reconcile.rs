@@ -206,7 +206,7 @@ impl Controller {
                 }));
             }
         }
-        let revisions = self.revisions(application);
+        let revisions = self.known_revisions(application).await?;
         let Ok(found) = revision::find(&revisions, hash, publish_version) else { return Ok(None) };
         if publish_version.is_empty() {
             return Ok(Some(found.clone()));
@@ -216,21 +216,34 @@ impl Controller {
         Ok(whole.map_err(|error| error.to_string())?.and_then(Revision::read))
     }
 
+    /// All revisions of an application; the one that was made last too, although the cache may not have it yet.
+    async fn known_revisions(&self, application: &Value) -> Result<Vec<Revision>, String> {
+        let mut revisions = self.revisions(application);
+        let latest = application.str_at(&["status", "latestRevision", "name"]).unwrap_or_default();
+        if !latest.is_empty() && revisions.iter().all(|revision| revision.name != latest) {
+            let made = self.client.api(&REVISIONS).find(application.namespace(), latest).await;
+            revisions.extend(made.map_err(|error| error.to_string())?.and_then(Revision::read));
+        }
+        Ok(revisions)
+    }
+
     async fn new_revision(&self, application: &Value, hash: &str, definitions: &Known) -> Result<Revision, String> {
-        let revisions = self.revisions(application);
+        let revisions = self.known_revisions(application).await?;
         let publish_version = application.annotation(names::PUBLISH_VERSION).unwrap_or_default();
         let number = match revision::find(&revisions, hash, publish_version) {
             Ok(known) => return Ok(known.clone()),
-            // One that was made a moment ago is in the status already.
-            Err(number) => {
-                let latest = application.at(&["status", "latestRevision", "revision"]).and_then(Value::as_int);
-                number.max(latest.unwrap_or_default() + 1)
-            }
+            Err(number) => number,
         };
         let object = revision::new(application, number, hash, definitions.to_map());
-        let made = self.client.api(&REVISIONS).create(application.namespace(), &object).await;
-        let made = made.map_err(|error| error.to_string())?;
-        Revision::read(made).ok_or_else(|| "the revision has no number".to_owned())
+        let api = self.client.api(&REVISIONS);
+        let made = match api.create(application.namespace(), &object).await {
+            // It was made by a look that was cut short.
+            Err(error) if error.is_already_exists() => api.get(application.namespace(), object.name()).await,
+            made => made,
+        };
+        let made = Revision::read(made.map_err(|error| error.to_string())?).ok_or("the revision has no number")?;
+        let is_same = made.hash == hash && made.publish_version == publish_version;
+        if is_same { Ok(made) } else { Err(format!("{} exists and is of something else", made.name)) }
     }
 
     /// Runs the workflow as far as it goes, keeps what there is, and collects garbage.
