@@ -9,7 +9,7 @@ use client::cache::Selection;
 use client::events::{EventType, Recorder};
 use client::{Cache, Change, Client, Clock, Error, Queue};
 use jiff::Timestamp;
-use object::{Value, map};
+use object::{Value, json, map};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -77,8 +77,8 @@ pub struct Controller {
 /// What is not stored, because losing it costs no more than another look.
 #[derive(Default)]
 struct Memory {
-    /// The version of each application that was written last: a cache that is behind it is not believed.
-    written: HashMap<String, u64>,
+    /// What each application was when it was written last: a cache that is behind it is not believed.
+    written: HashMap<String, Written>,
     /// Trackers that were made, until the cache has them.
     made: HashMap<String, BTreeSet<String>>,
     /// How often each application was waited for.
@@ -86,6 +86,14 @@ struct Memory {
     /// What was seen of each application and its objects when nothing was left to do.
     steady: HashMap<String, u64>,
     rounds: u64,
+}
+
+/// An application as an own write left it.
+#[derive(Clone, Copy, Default)]
+struct Written {
+    version: u64,
+    /// A digest of what others declare in it.
+    declared: u64,
 }
 
 impl Controller {
@@ -169,7 +177,7 @@ impl Controller {
     /// The application, as new as what was written last.
     async fn application(&self, key: &str) -> Result<Option<Arc<Value>>, Error> {
         let cached = self.applications.get_key(key);
-        let written = self.memory.lock().written.get(key).copied().unwrap_or_default();
+        let written = self.memory.lock().written.get(key).copied().unwrap_or_default().version;
         if written == 0 || cached.as_deref().is_some_and(|object| version(object) >= written) {
             return Ok(cached);
         }
@@ -180,7 +188,8 @@ impl Controller {
     /// Notes what was written, so that an older state is not taken for the present one.
     pub(super) fn wrote(&self, application: &Value) {
         if let Ok(version) = application.meta_str("resourceVersion").parse() {
-            self.memory.lock().written.insert(client::cache::key(application), version);
+            let written = Written { version, declared: declared(application) };
+            self.memory.lock().written.insert(client::cache::key(application), written);
         }
     }
 
@@ -232,7 +241,10 @@ impl Controller {
     pub(super) fn note_steady(&self, application: &Value) {
         let key = client::cache::key(application);
         let written = self.memory.lock().written.get(&key).copied().unwrap_or_default();
-        let seen = self.seen(&key, version(application).max(written));
+        let looked_at = version(application);
+        // What somebody declared between the look and the write of its outcome is in the version that was written.
+        let is_whole = written.version <= looked_at || written.declared == declared(application);
+        let seen = self.seen(&key, looked_at.max(written.version)).filter(|_| is_whole);
         let mut memory = self.memory.lock();
         match seen {
             Some(seen) => drop(memory.steady.insert(key, seen)),
@@ -321,6 +333,15 @@ impl Reconciler for Controller {
         }
         self.reconcile(application).await
     }
+}
+
+/// A digest of what others declare in an application.
+fn declared(application: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for key in ["generation", "deletionTimestamp", "labels", "annotations", "finalizers"] {
+        application.at(&["metadata", key]).map(json::to_string).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn version(object: &Value) -> u64 {
