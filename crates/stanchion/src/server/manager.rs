@@ -54,7 +54,8 @@ fn client(server: &Arc<Server>) -> Client {
 
 fn options(setup: Setup) -> manager::Options {
     let Setup { admission, applications } = setup;
-    manager::Options { user: USER.to_owned(), admission, applications, ..manager::Options::default() }
+    let user = USER.to_owned();
+    manager::Options { user, admission, applications, install: false, ..manager::Options::default() }
 }
 
 fn request<'a>(attributes: &Attributes<'a>) -> manager::admission::Request<'a> {
