@@ -74,6 +74,8 @@ pub enum Failure {
     Text(u16, String),
     /// Another object, with its code.
     Object(u16, Box<Value>),
+    /// There are too many requests.
+    Busy,
 }
 
 impl From<Status> for Failure {
@@ -104,10 +106,17 @@ impl Failure {
             Failure::Status(status) => of_status(&status),
             Failure::Text(code, text) => plain(code, text),
             Failure::Object(code, object) => json_value(code, &object),
+            Failure::Busy => {
+                let mut response = plain(429, BUSY);
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                response
+            }
         }
     }
 }
 
+/// What is said where there are too many requests.
+pub(crate) const BUSY: &str = "Too many requests, please try again later.\n";
 const NO_SUCH_RESOURCE: &str = "the server could not find the requested resource";
 const NO_SUCH_METHOD: &str = "the server does not allow this method on the requested resource";
 

@@ -34,6 +34,7 @@ pub mod discovery;
 mod handlers;
 pub mod health;
 pub mod http;
+pub mod limits;
 pub mod metrics;
 pub mod openapi;
 pub mod ownership;

@@ -3,6 +3,7 @@
 use crate::Server;
 use crate::answer::{Response, bytes_of_type};
 use crate::catalogue::{Catalogue, Resource};
+use crate::limits;
 use crate::request::{RequestInfo, Verb};
 use http::Method;
 use http::request::Parts;
@@ -52,8 +53,7 @@ impl Default for Metrics {
 impl Metrics {
     /// Counts a request in; the guard counts it out.
     pub(crate) fn begin(&self, info: &RequestInfo) -> InFlight {
-        let mutating = !matches!(info.verb, Verb::Get | Verb::List | Verb::Watch) && info.is_resource;
-        let kind = if mutating { "mutating" } else { "readOnly" };
+        let kind = if limits::is_mutating(info) { "mutating" } else { "readOnly" };
         let gauge = self.in_flight.as_ref().map(|g| g.with_label_values(&[kind]));
         if let Some(gauge) = &gauge {
             gauge.inc();
@@ -155,9 +155,24 @@ pub fn respond(server: &Server, info: &RequestInfo, _parts: &Parts) -> Option<Re
     // Writing to memory does not fail.
     let _ = TextEncoder::new().encode(&families, &mut text);
     let mut text = String::from_utf8(text).unwrap_or_default();
+    limits(&mut text, server);
     store(&mut text, server);
     process(&mut text);
     Some(bytes_of_type(200, "text/plain; version=0.0.4; charset=utf-8", text))
+}
+
+/// Requests that wait for their turn, and that were turned away.
+fn limits(text: &mut String, server: &Server) {
+    let (waiting, refused) = ("apiserver_current_inqueue_requests", "apiserver_dropped_requests_total");
+    let _ = writeln!(text, "# HELP {waiting} Requests that wait until others are answered.\n# TYPE {waiting} gauge");
+    for (kind, count, _) in server.turnstiles.figures() {
+        let _ = writeln!(text, "{waiting}{{request_kind=\"{kind}\"}} {count}");
+    }
+    let _ =
+        writeln!(text, "# HELP {refused} Requests turned away because there were too many.\n# TYPE {refused} counter");
+    for (kind, _, count) in server.turnstiles.figures() {
+        let _ = writeln!(text, "{refused}{{request_kind=\"{kind}\"}} {count}");
+    }
 }
 
 /// What the store tells of itself.

@@ -10,6 +10,7 @@ use crate::catalogue::{Catalogue, Group, Resource, Version};
 use crate::controllers::{definitions, lives::Lives, namespaces, others, own_service};
 use crate::conversion::{Converter, NoConverter};
 use crate::handlers;
+use crate::limits::{Limits, Seat, Turnstiles};
 use crate::metrics::Metrics;
 use crate::rbac;
 use crate::registry::{BatchKey, Conversions, FrameKey, Frames};
@@ -52,6 +53,8 @@ pub struct Options {
     pub role_aggregation: bool,
     /// The plurals of built-in resources that are served though they are not by default ([`kinds::optional`]).
     pub optional: Vec<&'static str>,
+    /// How many requests are handled at the same time.
+    pub limits: Limits,
     /// The address and port by which clients reach the server, for those that ask `/api` for it.
     pub advertised: String,
     /// Whether other servers write to the same store.
@@ -72,6 +75,7 @@ impl Default for Options {
             converter: Arc::new(NoConverter),
             role_aggregation: true,
             optional: Vec::new(),
+            limits: Limits::default(),
             advertised: String::new(),
             shared: false,
         }
@@ -101,6 +105,7 @@ pub struct Server {
     pub(crate) conversions: Conversions,
     pub(crate) metrics: Metrics,
     pub(crate) lives: Lives,
+    pub(crate) turnstiles: Turnstiles,
     /// Makes cluster roles of others.
     pub(crate) aggregator: tokio::sync::Mutex<rbac::Aggregator>,
     catalogue: ArcSwap<Catalogue>,
@@ -114,7 +119,6 @@ impl Server {
         let catalogue = crate::builtin::catalogue(&options.optional);
         let server = Arc::new(Server {
             store,
-            options,
             definitions: tokio::sync::Mutex::default(),
             emptying: Mutex::default(),
             frames: Frames::new(256),
@@ -122,6 +126,8 @@ impl Server {
             conversions: Conversions::default(),
             metrics: Metrics::default(),
             lives: Lives::default(),
+            turnstiles: Turnstiles::new(options.limits),
+            options,
             aggregator: tokio::sync::Mutex::default(),
             catalogue: ArcSwap::from_pointee(catalogue),
             stop: watch::channel(false).0,
@@ -181,7 +187,7 @@ impl Server {
     ) -> http::Response<Body> {
         let (result, warnings) = match self.admit(parts, info, sender, acting).await {
             Err(failure) => (Err(failure), Warnings::default()),
-            Ok(user) => {
+            Ok((user, _seat)) => {
                 if info.is_resource {
                     handlers::answer(self, parts, body, query, info, &user).await
                 } else {
@@ -209,7 +215,7 @@ impl Server {
         pages.iter().find_map(|page| page(self, info, parts)).ok_or_else(Failure::page_not_found)
     }
 
-    /// The user that a request acts as, if that one may do what the request is about. `acting` is told of one that is
+    /// The user that a request acts as, if that one may do what the request is about, when it is its turn. `acting` is told of one that is
     /// somebody else than who sent it.
     async fn admit(
         &self,
@@ -217,7 +223,7 @@ impl Server {
         info: &RequestInfo,
         sender: UserInfo,
         acting: Option<&Mutex<Option<UserInfo>>>,
-    ) -> Result<UserInfo, Failure> {
+    ) -> Result<(UserInfo, Seat), Failure> {
         let authorizer = &*self.options.authorizer;
         let target = parts.uri.path_and_query().map_or(parts.uri.path(), |t| t.as_str());
         let told = acting.map(|acting| (acting, sender.clone()));
@@ -227,8 +233,9 @@ impl Server {
         {
             *acting.lock() = Some(user.clone());
         }
+        let seat = self.turnstiles.enter(info, &user).await.ok_or(Failure::Busy)?;
         self.authorize(info, &user).await?;
-        Ok(user)
+        Ok((user, seat))
     }
 
     async fn authorize(&self, info: &RequestInfo, user: &UserInfo) -> Result<(), Failure> {

@@ -20,6 +20,7 @@ use apiserver::admission::webhooks::Webhooks;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
 use apiserver::http::{Listener, TlsFiles, server_config};
+use apiserver::limits::Limits;
 use apiserver::rbac::Rbac;
 use apiserver::webhooks::WebhookClient;
 use apiserver::webhooks::conversion::WebhookConverter;
@@ -163,6 +164,14 @@ pub struct Args {
     #[arg(long, env = "STANCHION_ATTRIBUTE_WEBHOOK_CHANGES")]
     attribute_webhook_changes: bool,
 
+    /// How many requests that only read are handled at the same time; 0 for any number
+    #[arg(long, value_name = "NUMBER", default_value_t = 400, env = "STANCHION_MAX_REQUESTS_INFLIGHT")]
+    max_requests_inflight: usize,
+
+    /// How many requests that change something are handled at the same time; 0 for any number
+    #[arg(long, value_name = "NUMBER", default_value_t = 200, env = "STANCHION_MAX_MUTATING_REQUESTS_INFLIGHT")]
+    max_mutating_requests_inflight: usize,
+
     /// What is logged: error, warn, info, debug or trace, or a filter such as info,apiserver=debug
     #[arg(long, value_name = "LEVEL", default_value = "warn", env = "STANCHION_LOG_LEVEL")]
     log_level: String,
@@ -244,6 +253,7 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
         optional: features.optional(),
         converter: Arc::new(WebhookConverter::new(webhooks)),
         audit: args.audit.open()?,
+        limits: Limits { reading: args.max_requests_inflight, mutating: args.max_mutating_requests_inflight },
         advertised: address.to_string(),
         shared: storage.is_shared(),
         role_aggregation: controllers.has("clusterrole-aggregation-controller"),

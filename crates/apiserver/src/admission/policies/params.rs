@@ -90,6 +90,7 @@ pub(super) fn text(failure: Failure) -> String {
     match failure {
         Failure::Status(status) => status.message,
         Failure::Text(_, text) => text,
+        Failure::Busy => crate::answer::BUSY.to_owned(),
         Failure::Object(_, object) => object.str_at(&["message"]).unwrap_or_default().to_owned(),
     }
 }
