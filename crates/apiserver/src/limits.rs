@@ -116,7 +116,8 @@ impl Turnstile {
         };
         // Who gives up drops the receiver; a seat that is on its way then goes to the next one.
         let seat = match turn {
-            Some(turn) => tokio::time::timeout(patience, turn).await.ok().and_then(Result::ok),
+            // Boxed: few wait, and every request would have room for it.
+            Some(turn) => Box::pin(tokio::time::timeout(patience, turn)).await.ok().and_then(Result::ok),
             None => None,
         };
         if seat.is_none() {

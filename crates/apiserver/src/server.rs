@@ -9,6 +9,7 @@ use crate::authorize::{self, AlwaysAllow, Attributes, Authorizer, Decision};
 use crate::catalogue::{Catalogue, Group, Resource, Version};
 use crate::controllers::{definitions, lives::Lives, namespaces, others, own_service};
 use crate::conversion::{Converter, NoConverter};
+use crate::debug::Verbosity;
 use crate::handlers;
 use crate::limits::{Limits, Seat, Turnstiles};
 use crate::metrics::Metrics;
@@ -25,6 +26,7 @@ use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use store::Store;
 use tokio::sync::watch;
@@ -53,6 +55,8 @@ pub struct Options {
     pub role_aggregation: bool,
     /// The plurals of built-in resources that are served though they are not by default ([`kinds::optional`]).
     pub optional: Vec<&'static str>,
+    /// What changes how much is logged.
+    pub verbosity: Option<Verbosity>,
     /// How many requests are handled at the same time.
     pub limits: Limits,
     /// The address and port by which clients reach the server, for those that ask `/api` for it.
@@ -75,6 +79,7 @@ impl Default for Options {
             converter: Arc::new(NoConverter),
             role_aggregation: true,
             optional: Vec::new(),
+            verbosity: None,
             limits: Limits::default(),
             advertised: String::new(),
             shared: false,
@@ -110,6 +115,7 @@ pub struct Server {
     pub(crate) aggregator: tokio::sync::Mutex<rbac::Aggregator>,
     catalogue: ArcSwap<Catalogue>,
     stop: watch::Sender<bool>,
+    ending: AtomicBool,
 }
 
 impl Server {
@@ -131,6 +137,7 @@ impl Server {
             aggregator: tokio::sync::Mutex::default(),
             catalogue: ArcSwap::from_pointee(catalogue),
             stop: watch::channel(false).0,
+            ending: AtomicBool::new(false),
         });
         let after = server.store.revision();
         definitions::start(&server).await?;
@@ -191,7 +198,7 @@ impl Server {
                 if info.is_resource {
                     handlers::answer(self, parts, body, query, info, &user).await
                 } else {
-                    (self.page(parts, info), Warnings::default())
+                    (self.page(parts, info, &body).await, Warnings::default())
                 }
             }
         };
@@ -204,15 +211,14 @@ impl Server {
     }
 
     /// Answers a request for something else than a resource.
-    fn page(&self, parts: &http::request::Parts, info: &RequestInfo) -> Result<Response, Failure> {
-        let pages = [
-            crate::discovery::respond,
-            crate::openapi::respond,
-            crate::health::respond,
-            crate::metrics::respond,
-            crate::auth::respond,
-        ];
-        pages.iter().find_map(|page| page(self, info, parts)).ok_or_else(Failure::page_not_found)
+    async fn page(&self, parts: &http::request::Parts, info: &RequestInfo, body: &Bytes) -> Result<Response, Failure> {
+        let pages = [crate::discovery::respond, crate::openapi::respond, crate::health::respond, crate::auth::respond];
+        let page = pages.iter().find_map(|page| page(self, info, parts));
+        if let Some(page) = page.or_else(|| crate::debug::respond(self, info, body)) {
+            return Ok(page);
+        }
+        // Boxed: no other request should have room for it.
+        Box::pin(crate::metrics::respond(self, info)).await.ok_or_else(Failure::page_not_found)
     }
 
     /// The user that a request acts as, if that one may do what the request is about, when it is its turn. `acting` is told of one that is
@@ -334,13 +340,19 @@ impl Server {
         &self.store
     }
 
-    /// Whether the server was told to end.
-    pub(crate) fn is_stopping(&self) -> bool {
-        *self.stop.borrow()
+    /// Whether the server is about to end, so that nobody new should come.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
+    }
+
+    /// Tells those who ask `/readyz` that the server is about to end. Everything goes on still.
+    pub fn announce_end(&self) {
+        self.ending.store(true, Ordering::Relaxed);
     }
 
     /// Ends all watches and the controllers. Requests are answered still.
     pub fn shutdown(&self) {
+        self.announce_end();
         self.stop.send_replace(true);
     }
 }

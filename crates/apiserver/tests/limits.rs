@@ -45,7 +45,11 @@ async fn too_many_requests_are_turned_away_and_the_others_answered_in_turn() {
     let pods = "/api/v1/pods";
     // Ten are handled, fifty wait, the next one of the same user is too many.
     let waiting: Vec<_> = (0..60).map(|_| tokio::spawn(get(server.clone(), "slow", "", pods))).collect();
-    while !get(server.clone(), "admin", "system:masters", "/metrics").await.2.contains("inqueue_requests{request_kind=\"readOnly\"} 50") {
+    while !get(server.clone(), "admin", "system:masters", "/metrics")
+        .await
+        .2
+        .contains("inqueue_requests{request_kind=\"readOnly\"} 50")
+    {
         tokio::task::yield_now().await;
     }
     let (code, headers, text) = get(server.clone(), "slow", "", pods).await;

@@ -1,6 +1,7 @@
 //! `--config FILE`: flags written down in a YAML file. A flag on the command line counts more than its environment variable, and that
 //! more than the file.
 
+use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use object::{Value, yaml};
@@ -19,20 +20,62 @@ pub struct ConfigError {
     what: String,
 }
 
+/// The words of a command line, and those that its configuration file adds.
+#[derive(Debug)]
+pub struct Words {
+    given: Vec<OsString>,
+    added: Vec<OsString>,
+    file: PathBuf,
+}
+
 /// Gives the words of a command line with those flags added that its configuration file sets and nothing else does.
 /// `command` knows the flags; without `--config` the words stay as they are.
-pub fn expand(command: &Command, words: Vec<OsString>) -> Result<Vec<OsString>, ConfigError> {
+pub fn expand(command: &Command, given: Vec<OsString>) -> Result<Words, ConfigError> {
+    let mut words = Words { given, added: Vec::new(), file: PathBuf::new() };
     // What is wrong with the words is told when they are read for good.
-    let Ok(matches) = command.clone().try_get_matches_from(&words) else { return Ok(words) };
+    let Ok(matches) = command.clone().try_get_matches_from(&words.given) else { return Ok(words) };
     let Some((name, matches)) = matches.subcommand() else { return Ok(words) };
     let Some(command) = command.find_subcommand(name) else { return Ok(words) };
     if !command.get_arguments().any(|a| a.get_id() == FLAG) {
         return Ok(words);
     }
     let Some(file) = matches.get_one::<PathBuf>(FLAG) else { return Ok(words) };
-    let mut words = words;
-    words.extend(flags(command, matches, file)?);
+    words.added = flags(command, matches, file)?;
+    words.file.clone_from(file);
     Ok(words)
+}
+
+impl Words {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &OsString> + Clone {
+        self.given.iter().chain(&self.added)
+    }
+
+    /// Where the flag is set that an error is about, if that is not the command line.
+    pub fn source(&self, command: &Command, error: &clap::Error) -> Option<String> {
+        let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else { return None };
+        let flag = shown.split([' ', '=']).next().filter(|flag| flag.starts_with("--"))?;
+        let sets = |word: &OsString| {
+            word.to_str()
+                .and_then(|w| w.strip_prefix(flag))
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+        };
+        if self.given.iter().any(sets) {
+            return None;
+        }
+        if self.added.iter().any(sets) {
+            return Some(format!("{flag} is set in {}", self.file.display()));
+        }
+        let name = flag.strip_prefix("--")?;
+        let name = subcommand(command, &self.given)?.get_arguments().find(|a| a.get_long() == Some(name))?.get_env()?;
+        std::env::var_os(name)?;
+        Some(format!("{flag} is set by the environment variable {}", name.display()))
+    }
+}
+
+/// The subcommand that words are for.
+fn subcommand<'c>(command: &'c Command, words: &[OsString]) -> Option<&'c Command> {
+    words.iter().skip(1).find_map(|word| command.find_subcommand(word))
 }
 
 /// The flags of a file that nothing else sets.
@@ -102,7 +145,7 @@ mod tests {
         all.push(place.clone().into());
         all.extend(words.iter().map(OsString::from));
         let words = expand(&command(), all).map_err(|e| e.to_string().replace(&place.display().to_string(), "FILE"))?;
-        Ok(words.into_iter().skip(4).map(|w| w.into_string().unwrap()).collect())
+        Ok(words.all().skip(4).map(|w| w.clone().into_string().unwrap()).collect())
     }
 
     #[test]
@@ -126,5 +169,28 @@ mod tests {
             assert_eq!(expanded(file, &[]).unwrap_err(), wanted);
         }
         assert!(expanded("a: [\n", &[]).unwrap_err().starts_with("FILE: "));
+    }
+
+    #[test]
+    fn errors_say_where_the_flag_is_set() {
+        let words = |given: &[&str], added: &[&str]| Words {
+            given: given.iter().map(OsString::from).collect(),
+            added: added.iter().map(OsString::from).collect(),
+            file: "FILE".into(),
+        };
+        let command = command().mut_subcommand("server", |server| {
+            let variable = std::env::vars().next().map_or_else(|| "PATH".to_owned(), |(name, _)| name);
+            let number = Arg::new("number").long("number").value_parser(clap::value_parser!(u8));
+            server.arg(number.env(&*variable.leak()))
+        });
+        let source = |words: Words| {
+            let error = command.clone().try_get_matches_from(words.all()).unwrap_err();
+            words.source(&command, &error)
+        };
+        assert_eq!(source(words(&["stanchion", "server", "--number", "x"], &[])), None);
+        assert_eq!(source(words(&["stanchion", "server"], &["--number=x"])).unwrap(), "--number is set in FILE");
+        // Whatever the first variable is, it is hardly a small number.
+        let by_variable = source(words(&["stanchion", "server"], &[])).unwrap();
+        assert!(by_variable.starts_with("--number is set by the environment variable "), "{by_variable}");
     }
 }

@@ -75,7 +75,18 @@ fn main() -> ExitCode {
         Ok(words) => words,
         Err(error) => return finish(Err(error.into())),
     };
-    finish(match Cli::parse_from(words).command {
+    let cli = match Cli::try_parse_from(words.all()) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Where nothing can be printed, nothing can be told.
+            let _ = error.print();
+            if let Some(source) = words.source(&Cli::command(), &error) {
+                eprintln!("\n{source}");
+            }
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    finish(match cli.command {
         Command::Server(args) => server::run(*args).map(|()| ExitCode::SUCCESS),
         Command::Manager(args) => manager::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(args),
@@ -99,6 +110,32 @@ fn finish(outcome: Result<ExitCode, Box<dyn std::error::Error + Send + Sync>>) -
         Err(error) => {
             eprintln!("stanchion: {error}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_run_for_long_take_each_flag_from_a_file_and_the_environment() {
+        let command = Cli::command();
+        for name in ["server", "manager"] {
+            let command = command.find_subcommand(name).unwrap();
+            assert!(command.get_arguments().any(|flag| flag.get_long() == Some("config")), "{name}");
+            for flag in command.get_arguments().filter_map(|flag| Some((flag.get_long()?, flag))) {
+                if ["help", "version"].contains(&flag.0) {
+                    continue;
+                }
+                let wanted = format!("STANCHION_{}", flag.0.to_uppercase().replace('-', "_"));
+                assert_eq!(
+                    flag.1.get_env().and_then(|name| name.to_str()),
+                    Some(wanted.as_str()),
+                    "{name} --{}",
+                    flag.0
+                );
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The audit log: a JSON line (`audit.k8s.io/v1` `Event`) for each stage of the requests that a policy chooses.
 
 mod policy;
+mod rotation;
 
 pub use policy::{Level, Policy};
+pub use rotation::Rotation;
 
 use crate::answer::{Body, Response};
 use crate::auth::UserInfo;
@@ -15,11 +17,12 @@ use http::request::Parts;
 use object::{Map, Value, json, map};
 use parking_lot::Mutex;
 use policy::{Asked, Extent};
-use std::fs::OpenOptions;
+use rotation::Rotating;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The header that carries the id of a request's events.
 const ID: &str = "audit-id";
@@ -37,6 +40,7 @@ pub struct Log {
     policy: Policy,
     out: Mutex<Box<dyn Write + Send>>,
     clock: Clock,
+    events: AtomicU64,
 }
 
 tokio::task_local! {
@@ -55,19 +59,24 @@ pub(crate) fn annotate(key: &str, value: impl FnOnce() -> String) {
 }
 
 impl Log {
-    /// Writes to a file, behind what is there; `-` is standard output.
-    pub fn open(path: &Path, policy: Policy, clock: Clock) -> std::io::Result<Self> {
+    /// Writes to a file, behind what is there, and begins new ones as `rotation` says; `-` is standard output.
+    pub fn open(path: &Path, policy: Policy, rotation: Rotation, clock: Clock) -> std::io::Result<Self> {
         let out: Box<dyn Write + Send> = if path == Path::new("-") {
             Box::new(std::io::stdout())
         } else {
-            Box::new(OpenOptions::new().create(true).append(true).open(path)?)
+            Box::new(Rotating::open(path, rotation, clock.clone())?)
         };
         Ok(Self::new(out, policy, clock))
     }
 
     /// Writes to anything.
     pub fn new(out: Box<dyn Write + Send>, policy: Policy, clock: Clock) -> Self {
-        Log { policy, out: Mutex::new(out), clock }
+        Log { policy, out: Mutex::new(out), clock, events: AtomicU64::new(0) }
+    }
+
+    /// How many events were written.
+    pub(crate) fn events(&self) -> u64 {
+        self.events.load(Ordering::Relaxed)
     }
 
     /// Writes that a request came, if the policy asks for it; gives what is to be known at its end.
@@ -211,6 +220,7 @@ impl Entry {
         if let Value::Object(members) = event {
             self.event = members;
         }
+        self.log.events.fetch_add(1, Ordering::Relaxed);
         // One write a line, so that lines stay whole whoever else writes to the file.
         let mut out = self.log.out.lock();
         if let Err(error) = out.write_all(&line).and_then(|()| out.flush()) {

@@ -1,11 +1,14 @@
 //! The static token file: lines of `token,user,uid[,"group1,group2"]`.
 
 use super::UserInfo;
+use arc_swap::ArcSwap;
 use std::collections::HashMap;
 
 /// The users of a token file, by the SHA-256 of their token, so that looking one up does not compare secrets byte by byte.
 #[derive(Default)]
-pub struct StaticTokens(HashMap<[u8; 32], UserInfo>);
+pub struct StaticTokens(ArcSwap<Users>);
+
+type Users = HashMap<[u8; 32], UserInfo>;
 
 /// What is wrong with a token file, and where.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +21,7 @@ pub struct TokenFileError {
 
 impl std::fmt::Debug for StaticTokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "StaticTokens({})", self.0.len())
+        write!(f, "StaticTokens({})", self.0.load().len())
     }
 }
 
@@ -44,12 +47,17 @@ impl StaticTokens {
             let user = UserInfo { name: name.clone(), uid: uid.clone(), groups, ..UserInfo::default() };
             users.insert(digest(token), user);
         }
-        Ok(StaticTokens(users))
+        Ok(StaticTokens(ArcSwap::from_pointee(users)))
+    }
+
+    /// Takes the users of another file in place of these.
+    pub fn replace(&self, other: StaticTokens) {
+        self.0.store(other.0.into_inner());
     }
 
     /// The user with this token.
     pub fn find(&self, token: &str) -> Option<UserInfo> {
-        self.0.get(&digest(token)).cloned()
+        self.0.load().get(&digest(token)).cloned()
     }
 }
 

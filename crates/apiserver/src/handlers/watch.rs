@@ -87,6 +87,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
     let watch = store.watch(&range, after).await;
     let mut stop = request.server.stop_signal();
     let outdated = outdated(request.server, &resource);
+    let counted = request.server.metrics.watch(&resource, request.info);
     let mut state = Watching {
         server: request.server.clone(),
         resource,
@@ -109,7 +110,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
         outdated,
         columns_sent: false,
         last: None,
-        _counted: request.server.metrics.watch(),
+        _counted: counted,
     };
     match watch {
         Ok(watch) => state.watch = Some(watch),

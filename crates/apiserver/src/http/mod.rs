@@ -4,7 +4,7 @@
 mod compress;
 mod tls;
 
-pub use tls::{TlsError, TlsFiles, server_config};
+pub use tls::{Tls, TlsError, TlsFiles, server_config};
 
 use crate::audit::Peer;
 use crate::auth::{Authenticator, UserInfo, user_of_certificate};
@@ -38,8 +38,6 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a client that was turned away may still send.
 const LINGER: Duration = Duration::from_secs(2);
-/// How long connections may finish what they are at when the server ends.
-const DRAIN: Duration = Duration::from_millis(500);
 
 /// What answers requests.
 pub trait Handler: Send + Sync + 'static {
@@ -72,7 +70,7 @@ pub trait Handler: Send + Sync + 'static {
 /// A socket that listens, and how its connections are treated.
 pub struct Listener {
     socket: TcpListener,
-    tls: Option<Arc<rustls::ServerConfig>>,
+    tls: Option<Arc<Tls>>,
     authenticator: Arc<Authenticator>,
 }
 
@@ -80,11 +78,11 @@ impl Listener {
     /// Binds `address`; port 0 takes a free one.
     pub async fn bind(
         address: SocketAddr,
-        tls: Option<rustls::ServerConfig>,
+        tls: Option<Arc<Tls>>,
         authenticator: Authenticator,
     ) -> std::io::Result<Self> {
         let socket = TcpListener::bind(address).await?;
-        Ok(Listener { socket, tls: tls.map(Arc::new), authenticator: Arc::new(authenticator) })
+        Ok(Listener { socket, tls, authenticator: Arc::new(authenticator) })
     }
 
     /// The address it really listens on.
@@ -92,10 +90,9 @@ impl Listener {
         self.socket.local_addr()
     }
 
-    /// Serves until `stop` becomes true; then no connection is accepted any more, those there may finish their request
-    /// for half a second, and all are closed.
-    pub async fn serve<H: Handler>(self, handler: Arc<H>, mut stop: watch::Receiver<bool>) {
-        let acceptor = self.tls.map(TlsAcceptor::from);
+    /// Serves until `stop` becomes true; then no connection is accepted any more, clients are told to take another one,
+    /// the requests there may be finished within `drain`, and all are closed. Gives whether all were finished.
+    pub async fn serve<H: Handler>(self, handler: Arc<H>, mut stop: watch::Receiver<bool>, drain: Duration) -> bool {
         let graceful = GracefulShutdown::new();
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
@@ -121,12 +118,18 @@ impl Listener {
                 },
                 () = stopped(&mut stop) => break,
             };
-            let (acceptor, builder) = (acceptor.clone(), builder.clone());
+            let (acceptor, builder) = (self.tls.as_ref().map(|tls| tls.acceptor()), builder.clone());
             let (handler, authenticator) = (handler.clone(), self.authenticator.clone());
-            let watcher = graceful.watcher();
+            let (watcher, mut stop) = (graceful.watcher(), stop.clone());
             tokio::spawn(async move {
                 let _ = stream.set_nodelay(true);
-                let Some((io, certified)) = accept(stream, acceptor).await else { return };
+                let accepted = tokio::select! {
+                    accepted = accept(stream, acceptor) => accepted,
+                    // Who has not even shaken hands is not waited for.
+                    () = stopped(&mut stop) => None,
+                };
+                drop(stop);
+                let Some((io, certified)) = accepted else { return };
                 let service = service_fn(move |mut request: Request<Incoming>| {
                     if handler.wants_peers() {
                         request.extensions_mut().insert(Peer(peer));
@@ -148,9 +151,7 @@ impl Listener {
                 }
             });
         }
-        if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
-            tracing::debug!("closing connections that did not finish");
-        }
+        tokio::time::timeout(drain, graceful.shutdown()).await.is_ok()
     }
 }
 

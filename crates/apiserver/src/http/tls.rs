@@ -1,10 +1,12 @@
 //! The TLS side of the listener.
 
+use arc_swap::ArcSwap;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
 
 /// Files in PEM form.
 #[derive(Clone, Debug)]
@@ -15,6 +17,26 @@ pub struct TlsFiles {
     pub key: PathBuf,
     /// The authorities that sign clients' certificates; without them no client certificate is asked for.
     pub client_authorities: Vec<PathBuf>,
+}
+
+/// A TLS side that can be replaced; connections that are open keep the one they began with.
+pub struct Tls(ArcSwap<ServerConfig>);
+
+impl Tls {
+    /// Begins with this configuration.
+    pub fn new(config: ServerConfig) -> Self {
+        Tls(ArcSwap::from_pointee(config))
+    }
+
+    /// Has new connections begin with another.
+    pub fn replace(&self, config: ServerConfig) {
+        self.0.store(Arc::new(config));
+    }
+
+    /// What accepts a connection now.
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.0.load_full())
+    }
 }
 
 /// Why the TLS files cannot be used.

@@ -38,6 +38,7 @@ impl Fixture {
     }
 
     /// Sends a request; gives the code and the message of the answer.
+    #[allow(dead_code)]
     pub async fn message(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let (code, answer) = self.send(method, path, body).await;
         (code, answer.str_at(&["message"]).unwrap_or_default().to_owned())

@@ -28,23 +28,23 @@ pub struct Actor {
 #[derive(Clone, Debug, Default, Args)]
 pub struct ClusterArgs {
     /// Path of the kubeconfig file [default: the first of $KUBECONFIG, or ~/.kube/config]
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", global = true, env = "STANCHION_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
 
     /// Context of the kubeconfig file [default: its current one]
-    #[arg(long, value_name = "NAME", global = true)]
+    #[arg(long, value_name = "NAME", global = true, env = "STANCHION_CONTEXT")]
     context: Option<String>,
 
     /// Namespace of the object [default: that of the context, or default]
-    #[arg(short, long, value_name = "NAME", global = true)]
+    #[arg(short, long, value_name = "NAME", global = true, env = "STANCHION_NAMESPACE")]
     namespace: Option<String>,
 
     /// User to act as
-    #[arg(long = "as", value_name = "USER", global = true)]
+    #[arg(long = "as", value_name = "USER", global = true, env = "STANCHION_AS")]
     user: Option<String>,
 
     /// Group to act as, with --as; may be given several times
-    #[arg(long = "as-group", value_name = "GROUP", global = true)]
+    #[arg(long = "as-group", value_name = "GROUP", global = true, env = "STANCHION_AS_GROUP")]
     groups: Vec<String>,
 }
 

@@ -21,23 +21,28 @@ pub struct Args {
     leader_elect: bool,
 
     /// How long a leader may be silent before another one takes over
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time, env = "STANCHION_LEADER_ELECT_LEASE_DURATION")]
     leader_elect_lease_duration: Duration,
 
     /// How long a leader tries to renew its lease before it ends
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, env = "STANCHION_LEADER_ELECT_RENEW_DEADLINE")]
     leader_elect_renew_deadline: Duration,
 
     /// How long to wait between tries
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time, env = "STANCHION_LEADER_ELECT_RETRY_PERIOD")]
     leader_elect_retry_period: Duration,
 
     /// Name of the Lease
-    #[arg(long, value_name = "NAME", default_value = "stanchion-manager")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "stanchion-manager",
+        env = "STANCHION_LEADER_ELECT_RESOURCE_NAME"
+    )]
     leader_elect_resource_name: String,
 
     /// Namespace of the Lease
-    #[arg(long, value_name = "NAME", default_value = "kube-system")]
+    #[arg(long, value_name = "NAME", default_value = "kube-system", env = "STANCHION_LEADER_ELECT_RESOURCE_NAMESPACE")]
     leader_elect_resource_namespace: String,
 }
 

@@ -12,12 +12,17 @@ use client::{Client, Resource};
 use manager::Manager;
 use manager::application::{self, clusters::names::NAMESPACE as CLUSTER_NAMESPACE};
 use object::{Value, map};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The flags of `stanchion manager`.
 #[derive(Debug, ClapArgs)]
 pub struct Args {
+    /// YAML file of flags and their values; flags and environment variables count more
+    #[arg(long, value_name = "FILE", env = "STANCHION_CONFIG")]
+    config: Option<PathBuf>,
+
     #[command(flatten)]
     cluster: ClusterArgs,
 

@@ -4,7 +4,7 @@ use super::bundle::Bundle;
 use super::registrar::Registrar;
 use crate::cluster::Failure;
 use apiserver::auth::{Authenticator, UserInfo};
-use apiserver::http::{Handler, Listener};
+use apiserver::http::{Handler, Listener, Tls};
 use bytes::Bytes;
 use clap::Args as ClapArgs;
 use client::Client;
@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 /// The largest review, in bytes: it holds an object twice.
 const MAX_REVIEW: usize = 8 * 1024 * 1024;
@@ -107,11 +107,11 @@ impl Args {
         let served = Arc::new(Served::default());
         let registrar = Registrar::new(client, secret, endpoint, names, served.clone());
         registrar.certificate().await?;
-        let listener = Listener::bind(self.webhook_listen, Some(tls(served)?), everybody()).await;
+        let listener = Listener::bind(self.webhook_listen, Some(Arc::new(Tls::new(tls(served)?))), everybody()).await;
         let listener = listener.map_err(|e| format!("--webhook-listen {}: {e}", self.webhook_listen))?;
         let (stop, stopped) = watch::channel(false);
         let handler = Arc::new(Reviewer { admission: admission.clone() });
-        let server = tokio::spawn(listener.serve(handler, stopped));
+        let server = tokio::spawn(listener.serve(handler, stopped, DRAIN));
         Ok(Some(Webhooks { registrar, _stop: stop, server }))
     }
 }
@@ -125,12 +125,12 @@ fn everybody() -> Authenticator {
 pub struct Webhooks {
     registrar: Registrar,
     _stop: watch::Sender<bool>,
-    server: JoinHandle<()>,
+    server: JoinHandle<bool>,
 }
 
 /// Webhooks that are registered. They are served and their registrations kept until this is dropped.
 pub struct Registered {
-    tasks: [JoinHandle<()>; 2],
+    tasks: [AbortHandle; 2],
     _stop: watch::Sender<bool>,
 }
 
@@ -138,15 +138,18 @@ impl Webhooks {
     /// Sees to it that the API server asks this manager, whom it knows as `user`.
     pub fn register(self, client: &Client, user: &str) -> Registered {
         let kept = tokio::spawn(self.registrar.keep(client.clone(), user.to_owned()));
-        Registered { tasks: [self.server, kept], _stop: self._stop }
+        Registered { tasks: [self.server.abort_handle(), kept.abort_handle()], _stop: self._stop }
     }
 }
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
+        self.tasks.iter().for_each(AbortHandle::abort);
     }
 }
+
+/// How long reviews that are in flight may take when the manager ends.
+const DRAIN: Duration = Duration::from_secs(1);
 
 /// The certificate that is served now. Connections keep what they began with.
 #[derive(Debug, Default)]

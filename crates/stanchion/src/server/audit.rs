@@ -1,7 +1,7 @@
 //! `--audit-…`: what is written down of requests.
 
 use super::Error;
-use apiserver::audit::{Log, Policy};
+use apiserver::audit::{Log, Policy, Rotation};
 use clap::Args as ClapArgs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +17,18 @@ pub struct Args {
     /// File that audit events are appended to, a JSON object a line; - for standard output
     #[arg(long, value_name = "FILE", requires = "audit_policy_file", env = "STANCHION_AUDIT_LOG_PATH")]
     audit_log_path: Option<PathBuf>,
+
+    /// Megabytes at which the audit log is put aside and a new file begun; 0 for never
+    #[arg(long, value_name = "MEGABYTES", default_value_t = 100, env = "STANCHION_AUDIT_LOG_MAXSIZE")]
+    audit_log_maxsize: u64,
+
+    /// How many older audit logs are kept; 0 for all
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, env = "STANCHION_AUDIT_LOG_MAXBACKUP")]
+    audit_log_maxbackup: usize,
+
+    /// For how many days older audit logs are kept; 0 for ever
+    #[arg(long, value_name = "DAYS", default_value_t = 0, env = "STANCHION_AUDIT_LOG_MAXAGE")]
+    audit_log_maxage: u16,
 }
 
 impl Args {
@@ -26,7 +38,13 @@ impl Args {
         let named = |e: &dyn std::fmt::Display, file: &PathBuf| format!("{}: {e}", file.display());
         let text = std::fs::read_to_string(policy).map_err(|e| named(&e, policy))?;
         let policy = Policy::parse(&text).map_err(|e| named(&e, policy))?;
-        let log = Log::open(path, policy, apiserver::Options::default().clock).map_err(|e| named(&e, path))?;
+        let rotation = Rotation {
+            max_size: self.audit_log_maxsize.saturating_mul(1024 * 1024),
+            max_backups: self.audit_log_maxbackup,
+            max_age: i64::from(self.audit_log_maxage),
+        };
+        let log =
+            Log::open(path, policy, rotation, apiserver::Options::default().clock).map_err(|e| named(&e, path))?;
         Ok(Some(Arc::new(log)))
     }
 }

@@ -8,8 +8,10 @@ pub mod logging;
 mod manager;
 mod oidc;
 pub mod pki;
+mod reload;
 mod work;
 
+use self::reload::Reload;
 use crate::storage::{self, Storage};
 use ::controllers::{Settings, Simulated};
 use ::manager::application::clusters::names::NAMESPACE as CLUSTER_NAMESPACE;
@@ -19,7 +21,8 @@ use apiserver::admission::policies::{MutatingPolicies, Policies};
 use apiserver::admission::webhooks::Webhooks;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
-use apiserver::http::{Listener, TlsFiles, server_config};
+use apiserver::debug::Verbosity;
+use apiserver::http::{Listener, Tls, TlsFiles, server_config};
 use apiserver::limits::Limits;
 use apiserver::rbac::Rbac;
 use apiserver::webhooks::WebhookClient;
@@ -33,8 +36,10 @@ use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// How long the server may take to end after a signal.
+/// How long controllers may take to end.
 const END: Duration = Duration::from_secs(1);
+/// How long requests that are in flight may take when the server ends.
+const DRAIN: Duration = Duration::from_secs(10);
 /// Room for the deepest object that JSON may nest; the memory is touched only where it is needed.
 const STACK: usize = 16 * 1024 * 1024;
 
@@ -172,6 +177,14 @@ pub struct Args {
     #[arg(long, value_name = "NUMBER", default_value_t = 200, env = "STANCHION_MAX_MUTATING_REQUESTS_INFLIGHT")]
     max_mutating_requests_inflight: usize,
 
+    /// How long the server goes on after SIGTERM while /readyz says that it ends, such as 10s; a second signal ends the wait
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = Simulated::time, env = "STANCHION_SHUTDOWN_DELAY_DURATION")]
+    shutdown_delay_duration: std::time::Duration,
+
+    /// How much is logged, as a number as klog has it; counts more than --log-level
+    #[arg(short = 'v', long = "v", value_name = "NUMBER", env = "STANCHION_V")]
+    verbosity: Option<u8>,
+
     /// What is logged: error, warn, info, debug or trace, or a filter such as info,apiserver=debug
     #[arg(long, value_name = "LEVEL", default_value = "warn", env = "STANCHION_LOG_LEVEL")]
     log_level: String,
@@ -203,29 +216,35 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 /// Runs the server until SIGTERM or SIGINT.
 pub fn run(args: Args) -> Result<(), Error> {
     let started = Instant::now();
-    logging::start(&args.log_level, args.log_format)?;
+    let level = match args.verbosity {
+        Some(number) => logging::filter(&number.to_string(), &args.log_level)?,
+        None => args.log_level.clone(),
+    };
+    let verbosity = logging::start(&level, args.log_format)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build()?;
-    let outcome = runtime.block_on(serve(args, started));
+    let outcome = runtime.block_on(serve(args, verbosity, started));
     // Whatever still runs must not hold the process back.
     runtime.shutdown_timeout(Duration::from_millis(200));
     outcome
 }
 
-async fn serve(args: Args, started: Instant) -> Result<(), Error> {
+async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(), Error> {
     // Signals are caught before anything is written, so that an early one ends the server as cleanly as a late one.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let hangup = signal(SignalKind::hangup())?;
     let folder = Folder::of(&args)?;
     let pki = pki::Pki { folder: folder.path.join("pki") };
     pki.ensure(&names(&args))?;
     let storage = if args.in_memory { Storage::Memory } else { args.storage.storage(&folder.path)? };
     let store = storage.open().await?;
-    let tls = server_config(&tls_files(&args, &pki))?;
+    let files = tls_files(&args, &pki);
+    let tls = Arc::new(Tls::new(server_config(&files)?));
     let webhooks = Arc::new(WebhookClient::new(store.clone()));
     let tokens = Tokens { oidc: args.oidc.open(&webhooks)?, ..tokens(&args, &store, &pki)? };
     let tokens = Arc::new(tokens);
     let authenticator = Authenticator { tokens: tokens.clone(), anonymous: args.anonymous_auth };
-    let listener = Listener::bind(args.listen, Some(tls), authenticator)
+    let listener = Listener::bind(args.listen, Some(tls.clone()), authenticator)
         .await
         .map_err(|e| format!("cannot listen on {}: {e}", args.listen))?;
     let address = listener.address()?;
@@ -247,7 +266,8 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let admission = admission.with(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes).switched(plugins));
     let options = apiserver::Options {
         authorizer,
-        tokens,
+        tokens: tokens.clone(),
+        verbosity: Some(verbosity),
         admission: Arc::new(admission),
         plugins,
         optional: features.optional(),
@@ -274,30 +294,46 @@ async fn serve(args: Args, started: Instant) -> Result<(), Error> {
     let (stop, stopped) = watch::channel(false);
     let work = work::Work { server: server.clone(), settings, controllers, managed };
     let mut working = work.start(storage.is_shared(), stopped.clone());
-    let serving = tokio::spawn(listener.serve(server.clone(), stopped));
+    let serving = tokio::spawn(listener.serve(server.clone(), stopped, DRAIN));
 
     let url = url(address);
     let kubeconfig = folder.path.join("admin.kubeconfig");
     kubeconfig::write_admin(&kubeconfig, &url, &pki)?;
+    let reload = Reload {
+        names: names(&args),
+        pki,
+        files,
+        tls,
+        token_file: args.token_auth_file.clone(),
+        tokens,
+        kubeconfig: (kubeconfig.clone(), url.clone()),
+    };
+    let reloading = tokio::spawn(reload.run(hangup));
     announce(&url, &kubeconfig, started.elapsed(), args.in_memory);
 
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    let mut signalled = async || {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    signalled().await;
+    server.announce_end();
+    let _ = tokio::time::timeout(args.shutdown_delay_duration, signalled()).await;
+    reloading.abort();
     let _ = stop.send(true);
     if tokio::time::timeout(END, &mut working).await.is_err() {
         working.abort();
     }
     server.shutdown();
-    let end = async {
-        let _ = serving.await;
-        store.close().await;
+    let finished = tokio::select! {
+        finished = serving => finished.unwrap_or(false),
+        () = signalled() => false,
     };
-    if tokio::time::timeout(END, end).await.is_err() {
-        tracing::warn!("some connections were cut off at the end");
-        store.close().await;
+    if !finished {
+        tracing::warn!("some requests were cut off at the end");
     }
+    store.close().await;
     Ok(())
 }
 
@@ -380,10 +416,7 @@ async fn authorizer(modes: &[AuthorizationMode], store: &Arc<dyn Store>) -> Resu
 fn tokens(args: &Args, store: &Arc<dyn Store>, pki: &pki::Pki) -> Result<Tokens, Error> {
     let fixed = match &args.token_auth_file {
         None => StaticTokens::default(),
-        Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-            StaticTokens::parse(&text, &path.display().to_string())?
-        }
+        Some(path) => reload::static_tokens(path)?,
     };
     let (issuer, key) = (&args.service_account_issuer, pki.service_account_key()?);
     let accounts = ServiceAccounts::new(store.clone(), apiserver::Options::default().clock, issuer, &key)?;

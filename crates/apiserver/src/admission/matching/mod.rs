@@ -24,7 +24,8 @@ use store::Revision;
 
 /// A request that webhooks or policies may be about, with what they ask of it more than once.
 pub(crate) struct Matching<'a> {
-    server: &'a Server,
+    /// The server.
+    pub server: &'a Server,
     /// What the request does.
     pub attributes: Attributes<'a>,
     /// What is served now.

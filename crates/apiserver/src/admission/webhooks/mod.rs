@@ -110,11 +110,13 @@ impl Admission for Webhooks {
         Box::pin(async move {
             let _reading = self.reading.lock().await;
             let mut configured = Configured::read(&*server.store).await.map_err(registry::read_failure)?;
-            if !self.mutating {
-                configured.mutating.clear();
-            }
-            if !self.validating {
-                configured.validating.clear();
+            for (mutating, on, hooks) in
+                [(true, self.mutating, &mut configured.mutating), (false, self.validating, &mut configured.validating)]
+            {
+                if !on {
+                    hooks.clear();
+                }
+                server.metrics.keep_webhooks(mutating, |name| hooks.iter().any(|hook| hook.name == name));
             }
             self.configured.store(Arc::new(configured));
             Ok(())

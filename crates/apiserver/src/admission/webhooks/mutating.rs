@@ -13,6 +13,7 @@ use crate::answer::Outcome;
 use crate::webhooks::WebhookClient;
 use object::{Status, Value, go, json};
 use patch::json_patch::JsonPatch;
+use std::time::Instant;
 
 /// How webhooks are called.
 #[derive(Clone, Copy)]
@@ -67,7 +68,10 @@ async fn one(
     let request = Value::Object(matching.request(&place));
     let options = matching.attributes.options;
     let call = Call { client: calls.client, hook, mutating: true, request: &request, object, old, options };
+    let began = Instant::now();
     let answer = call.send(warnings).await;
+    let operation = matching.attributes.operation;
+    matching.server.metrics.called(&hook.name, operation, true, answer.is_err(), began.elapsed());
     let changed = match answer {
         Ok(answer) => match answer.patch {
             Some(patch) => apply(calls.attribute, hook, matching, current, &patch).await,

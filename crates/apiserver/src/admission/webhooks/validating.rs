@@ -11,6 +11,7 @@ use crate::answer::Outcome;
 use crate::webhooks::WebhookClient;
 use futures_util::future::join_all;
 use object::{Status, Value};
+use std::time::Instant;
 
 /// Asks the webhooks that are called for a request.
 pub(super) async fn dispatch(
@@ -40,7 +41,9 @@ pub(super) async fn dispatch(
         let request = Value::Object(matching.request(place));
         let options = attributes.options;
         let call = Call { client, hook, mutating: false, request: &request, object, old, options };
+        let began = Instant::now();
         let answer = call.send(&mut warnings).await;
+        server.metrics.called(&hook.name, attributes.operation, false, answer.is_err(), began.elapsed());
         (answer, warnings)
     });
     let answers = join_all(answers).await;

@@ -1,0 +1,125 @@
+//! The page itself: what is counted, and what is asked of others when somebody looks.
+
+use super::process;
+use crate::Server;
+use crate::answer::{Response, bytes_of_type};
+use crate::health;
+use crate::request::RequestInfo;
+use prometheus::{Encoder, TextEncoder};
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
+use store::{Histogram, Range};
+
+/// The answer, if the path is this page.
+pub(crate) async fn respond(server: &Server, info: &RequestInfo) -> Option<Response> {
+    if info.path.trim_end_matches('/') != "/metrics" {
+        return None;
+    }
+    let mut text = Vec::new();
+    // Writing to memory does not fail.
+    let _ = TextEncoder::new().encode(&server.metrics.families(), &mut text);
+    let mut page = Page(String::from_utf8(text).unwrap_or_default());
+    limits(&mut page, server);
+    health(&mut page, server);
+    objects(&mut page, server).await;
+    store(&mut page, server);
+    if let Some(log) = &server.options.audit {
+        page.sample("apiserver_audit_event_total", "counter", "Audit events written.", log.events());
+    }
+    let labels = format!("git_version=\"{}\",platform=\"{}\"", health::git_version(), health::platform());
+    page.series("kubernetes_build_info", "gauge", "What runs, as its labels.", [(labels, 1)]);
+    process::write(&mut page);
+    Some(bytes_of_type(200, "text/plain; version=0.0.4; charset=utf-8", page.0))
+}
+
+/// A page in the text form.
+pub(super) struct Page(String);
+
+impl Page {
+    /// One value.
+    pub fn sample(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+    }
+
+    /// Values by their labels.
+    fn series<V: Display>(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (String, V)>,
+    ) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in values {
+            let _ = writeln!(self.0, "{name}{{{labels}}} {value}");
+        }
+    }
+}
+
+/// Requests that wait for their turn, and that were turned away.
+fn limits(page: &mut Page, server: &Server) {
+    let label = |kind: &str| format!("request_kind=\"{kind}\"");
+    let figures: Vec<_> = server.turnstiles.figures().collect();
+    let waiting = figures.iter().map(|(kind, waiting, _)| (label(kind), *waiting));
+    page.series(
+        "apiserver_current_inqueue_requests",
+        "gauge",
+        "Requests that wait until others are answered.",
+        waiting,
+    );
+    let refused = figures.iter().map(|(kind, _, refused)| (label(kind), *refused));
+    page.series("apiserver_dropped_requests_total", "counter", "Requests turned away as too many.", refused);
+}
+
+fn health(page: &mut Page, server: &Server) {
+    let of = |kind: &'static str| {
+        let checks = health::checks(server, kind).into_iter();
+        checks.map(move |c| (format!("name=\"{}\",type=\"{kind}\"", c.name), u8::from(c.failure.is_none())))
+    };
+    let all = ["healthz", "livez", "readyz"].into_iter().flat_map(of);
+    page.series("kubernetes_healthcheck", "gauge", "Health checks that pass.", all);
+}
+
+/// How many objects of each resource are stored.
+async fn objects(page: &mut Page, server: &Server) {
+    let catalogue = server.catalogue();
+    // Resources that are stored at one place are counted once.
+    let mut places: BTreeMap<&str, String> = BTreeMap::new();
+    for resource in catalogue.resources().filter(|resource| !resource.list_kind.is_empty()) {
+        places.entry(&resource.storage.prefix).or_insert_with(|| match resource.storage.group.as_str() {
+            "" => resource.plural.clone(),
+            group => format!("{}.{group}", resource.plural),
+        });
+    }
+    let mut counts = Vec::with_capacity(places.len());
+    for (prefix, name) in places {
+        if let Ok(count) = server.store.count(&Range::prefix(prefix)).await {
+            counts.push((format!("resource=\"{name}\""), count));
+        }
+    }
+    page.series("apiserver_storage_objects", "gauge", "Objects that are stored, by resource.", counts);
+}
+
+/// What the store tells of itself.
+fn store(page: &mut Page, server: &Server) {
+    let stats = server.store().stats();
+    let mut gauge = |name: &str, help: &str, value: u64| page.sample(name, "gauge", help, value);
+    gauge("apiserver_storage_size_bytes", "Bytes of the store's files.", stats.disk_bytes);
+    gauge("stanchion_store_keys", "Objects that are stored.", stats.keys);
+    gauge("stanchion_store_live_bytes", "Bytes of the stored objects.", stats.live_bytes);
+    gauge("stanchion_store_history_events", "Changes kept for watches and exact reads.", stats.history_events);
+    gauge("stanchion_store_history_bytes", "Bytes kept only for the history.", stats.history_bytes);
+    gauge("stanchion_store_watches", "Watches of the store.", stats.watches);
+    gauge("stanchion_store_revision", "The latest revision.", server.store().revision());
+    page.sample("stanchion_store_writes_total", "counter", "Writes committed.", stats.writes);
+    let name = "stanchion_store_sync_duration_seconds";
+    let text = &mut page.0;
+    let _ = writeln!(text, "# HELP {name} Time to make a commit durable.\n# TYPE {name} histogram");
+    let mut below = 0;
+    for (bound, count) in Histogram::BOUNDS.iter().zip(stats.sync.buckets) {
+        below += count;
+        let _ = writeln!(text, "{name}_bucket{{le=\"{}\"}} {below}", *bound as f64 / 1e6);
+    }
+    let _ = writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {}", stats.sync.count);
+    let _ = writeln!(text, "{name}_sum {}\n{name}_count {}", stats.sync.sum.as_secs_f64(), stats.sync.count);
+}
