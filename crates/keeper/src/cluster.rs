@@ -56,8 +56,9 @@ pub trait Cluster: Send + Sync {
     /// Deletes an object.
     fn delete<'a>(&'a self, id: &'a Identity, params: &'a DeleteParams) -> Answer<'a, Deleted>;
 
-    /// The metadata of the kind's objects in all namespaces whose labels match `selector`.
-    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str) -> Answer<'a, List>;
+    /// The metadata of the kind's objects in all namespaces whose labels match `selector`, a page at a time: the first one
+    /// for no token, the next one for the token of the page before.
+    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str, token: &'a str) -> Answer<'a, List>;
 
     /// What happens to those objects after `resource_version`. The stream ends when the server ends it, and then, or
     /// after an error, may be opened again where it left off; after one that is expired only after another list.
@@ -111,26 +112,17 @@ impl Cluster for Client {
         })
     }
 
-    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str) -> Answer<'a, List> {
+    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str, token: &'a str) -> Answer<'a, List> {
         Box::pin(async move {
             let resource = served(self, kind).await?;
-            let api = self.api(&resource);
-            let mut params = ListParams {
+            let params = ListParams {
                 label_selector: selector.to_owned(),
                 limit: PAGE,
+                continue_token: token.to_owned(),
                 metadata_only: true,
                 ..ListParams::default()
             };
-            let mut all = List::default();
-            loop {
-                let page = api.list("", &params).await?;
-                all.items.extend(page.items);
-                all.resource_version = page.resource_version;
-                if page.continue_token.is_empty() {
-                    return Ok(all);
-                }
-                params.continue_token = page.continue_token;
-            }
+            self.api(&resource).list("", &params).await
         })
     }
 

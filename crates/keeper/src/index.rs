@@ -22,8 +22,8 @@ const HAND_OVER: SignedDuration = SignedDuration::from_secs(10);
 pub(crate) struct Claim {
     /// The parent.
     pub parent: Arc<str>,
-    /// The field manager.
-    pub manager: CompactString,
+    /// The field manager; shared by the claims in one namespace.
+    pub manager: Arc<str>,
     /// Whether the item says that its parent created the object.
     pub created: bool,
     /// Whether the item protects the object, and for which family.
@@ -42,7 +42,9 @@ struct Entry {
     /// The object as it was after the keeper's last write or look; `None` while it is not known to be as it should be.
     clean: Option<Seen>,
     /// What a watch told while a write was under way.
-    during_write: Option<Seen>,
+    during_write: Option<Box<Seen>>,
+    /// Whether the list that is under way has it.
+    is_listed: bool,
     /// That a watch told during a write that the object is gone: its last state, if that was told.
     gone_during_write: Option<Option<Seen>>,
     /// Writes under way.
@@ -63,8 +65,8 @@ struct Watched {
 /// Everything the keeper knows.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    objects: HashMap<ObjectKey, Entry>,
-    parents: HashMap<Arc<str>, HashSet<ObjectKey>>,
+    objects: HashMap<Arc<ObjectKey>, Entry>,
+    parents: HashMap<Arc<str>, HashSet<Arc<ObjectKey>>>,
     kinds: BTreeMap<(CompactString, CompactString), Watched>,
     drifted: BTreeMap<Arc<str>, BTreeSet<ObjectKey>>,
     delayed: BTreeMap<Timestamp, Vec<ObjectKey>>,
@@ -81,13 +83,16 @@ impl Index {
             versions.insert((key.group.clone(), key.kind.clone()), version);
             now.entry(key).or_default().push(claim);
         }
-        for key in before.iter().filter(|key| !now.contains_key(*key)) {
+        for key in before.iter().filter(|key| !now.contains_key(&***key)) {
             self.drop_claims(parent, key);
         }
-        let keys: HashSet<ObjectKey> = now.keys().cloned().collect();
+        let mut keys = HashSet::with_capacity(now.len());
         for (key, mut claims) in now {
             let kind = (key.group.clone(), key.kind.clone());
-            let is_new = !self.objects.contains_key(&key);
+            let known = self.objects.get_key_value(&key).map(|(key, _)| key.clone());
+            let is_new = known.is_none();
+            let key = known.unwrap_or_else(|| Arc::new(key));
+            keys.insert(key.clone());
             let entry = self.objects.entry(key).or_default();
             let (old, others): (Vec<Claim>, Vec<Claim>) =
                 std::mem::take(&mut entry.claims).into_iter().partition(|claim| claim.parent == *parent);
@@ -98,8 +103,9 @@ impl Index {
                     claim.leaving = claim.leaving.map(|since| old.leaving.unwrap_or(since));
                 }
             }
-            entry.claims = others;
-            entry.claims.append(&mut claims);
+            claims.extend(others);
+            claims.shrink_to_fit();
+            entry.claims = claims;
             if is_new {
                 let watched = self.kinds.entry(kind.clone()).or_default();
                 watched.objects += 1;
@@ -172,7 +178,7 @@ impl Index {
     /// What other claims mean for `manager` of `parent`.
     pub fn rivals(&self, key: &ObjectKey, manager: &str) -> Rivals {
         let Some(entry) = self.objects.get(key) else { return Rivals::default() };
-        let others = entry.claims.iter().filter(|claim| claim.manager != manager);
+        let others = entry.claims.iter().filter(|claim| *claim.manager != *manager);
         let (leaving, staying): (Vec<&Claim>, Vec<&Claim>) = others.partition(|claim| claim.leaving.is_some());
         let created = staying.iter().any(|claim| claim.created);
         let handed_over = !created && (entry.handed_over || leaving.iter().any(|claim| claim.created));
@@ -182,22 +188,22 @@ impl Index {
     /// Whether another claim of the family than `manager`'s protects the object.
     pub fn family_protects(&self, key: &ObjectKey, manager: &str, family: crate::parent::Family) -> bool {
         self.claims(key)
-            .any(|claim| claim.manager != manager && claim.leaving.is_none() && claim.protects == Some(family))
+            .any(|claim| *claim.manager != *manager && claim.leaving.is_none() && claim.protects == Some(family))
     }
 
     /// Whether `manager`'s claim is being given up.
     pub fn is_leaving(&self, key: &ObjectKey, manager: &str) -> bool {
-        self.claims(key).any(|claim| claim.manager == manager && claim.leaving.is_some())
+        self.claims(key).any(|claim| *claim.manager == *manager && claim.leaving.is_some())
     }
 
     /// Who else wants the object that `manager` lets go of; those who have yet to take it are told.
     pub fn heirs(&mut self, key: &ObjectKey, live: &Value, manager: &str, now: Timestamp) -> Heirs {
-        let staying = |claim: &&Claim| claim.manager != manager && claim.leaving.is_none();
+        let staying = |claim: &&Claim| *claim.manager != *manager && claim.leaving.is_none();
         let is_held = self.claims(key).filter(staying).any(|claim| managed::applied(live, &claim.manager).is_some());
         if is_held || managed::other_permits(live, manager).any(|permit| !self.is_leaving(key, permit)) {
             return Heirs::Holding;
         }
-        let since = self.claims(key).find(|claim| claim.manager == manager).and_then(|claim| claim.leaving);
+        let since = self.claims(key).find(|claim| *claim.manager == *manager).and_then(|claim| claim.leaving);
         if since.is_none_or(|since| now.duration_since(since) > HAND_OVER) {
             return Heirs::None;
         }
@@ -228,7 +234,7 @@ impl Index {
                     && entry
                         .claims
                         .iter()
-                        .any(|claim| claim.manager == manager && claim.content == content && !claim.displaced)
+                        .any(|claim| *claim.manager == *manager && claim.content == content && !claim.displaced)
             })
     }
 
@@ -284,7 +290,7 @@ impl Index {
     /// The content of `manager`'s claim is now `content`.
     pub fn applied(&mut self, key: &ObjectKey, manager: &str, content: u64, created: bool) {
         let Some(entry) = self.objects.get_mut(key) else { return };
-        if let Some(claim) = entry.claims.iter_mut().find(|claim| claim.manager == manager) {
+        if let Some(claim) = entry.claims.iter_mut().find(|claim| *claim.manager == *manager) {
             claim.content = content;
             claim.created = created;
             claim.displaced = false;
@@ -297,7 +303,7 @@ impl Index {
     /// `manager` took fields by force: the other parents look whether they were theirs.
     pub fn displace_others(&mut self, key: &ObjectKey, manager: &str) {
         let Some(entry) = self.objects.get_mut(key) else { return };
-        let others = entry.claims.iter_mut().filter(|claim| claim.manager != manager && claim.leaving.is_none());
+        let others = entry.claims.iter_mut().filter(|claim| *claim.manager != *manager && claim.leaving.is_none());
         for claim in others.filter(|claim| claim.content != 0) {
             claim.displaced = true;
             self.drifted.entry(claim.parent.clone()).or_default().insert(key.clone());
@@ -318,14 +324,14 @@ impl Index {
 
     /// What `manager` applied last; 0 if it is not known.
     pub fn content(&self, key: &ObjectKey, manager: &str) -> u64 {
-        self.claims(key).find(|claim| claim.manager == manager).map_or(0, |claim| claim.content)
+        self.claims(key).find(|claim| *claim.manager == *manager).map_or(0, |claim| claim.content)
     }
 
     /// A watch tells of an object.
     pub fn saw(&mut self, key: &ObjectKey, seen: Seen, now: Timestamp) {
         let Some(entry) = self.objects.get_mut(key) else { return };
         if entry.writing > 0 {
-            entry.during_write = Some(seen);
+            entry.during_write = Some(Box::new(seen));
             return;
         }
         let Some(clean) = &mut entry.clean else { return };
@@ -348,17 +354,40 @@ impl Index {
         }
     }
 
-    /// A watch of a kind was opened with a list of these objects, or lost.
-    pub fn listed(&mut self, kind: &Kind, present: Option<HashSet<ObjectKey>>, now: Timestamp) {
-        let name = (kind.group.clone(), kind.kind.clone());
-        let Some(watched) = self.kinds.get_mut(&name) else { return };
-        watched.is_live = present.is_some();
-        let Some(present) = present else { return };
-        let is_missing = |key: &&ObjectKey| key.group == kind.group && key.kind == kind.kind && !present.contains(*key);
-        let missing: Vec<ObjectKey> = self.objects.keys().filter(is_missing).cloned().collect();
+    /// A list of a kind begins.
+    pub fn list_begins(&mut self, kind: &Kind) {
+        self.of_kind(kind).for_each(|(_, entry)| entry.is_listed = false);
+    }
+
+    /// The list that is under way has an object.
+    pub fn found(&mut self, key: &ObjectKey, seen: Seen, now: Timestamp) {
+        if let Some(entry) = self.objects.get_mut(key) {
+            entry.is_listed = true;
+        }
+        self.saw(key, seen, now);
+    }
+
+    /// A list of a kind is through, and a watch goes on from there: what it did not have is lost.
+    pub fn list_ends(&mut self, kind: &Kind, now: Timestamp) {
+        let missing: Vec<Arc<ObjectKey>> =
+            self.of_kind(kind).filter(|(_, entry)| !entry.is_listed).map(|(key, _)| key.clone()).collect();
+        if let Some(watched) = self.kinds.get_mut(&(kind.group.clone(), kind.kind.clone())) {
+            watched.is_live = true;
+        }
         for key in missing {
             self.lost(&key, None, now);
         }
+    }
+
+    /// The watch of a kind may have missed something.
+    pub fn watch_is_lost(&mut self, kind: &Kind) {
+        if let Some(watched) = self.kinds.get_mut(&(kind.group.clone(), kind.kind.clone())) {
+            watched.is_live = false;
+        }
+    }
+
+    fn of_kind<'a>(&'a mut self, kind: &'a Kind) -> impl Iterator<Item = (&'a Arc<ObjectKey>, &'a mut Entry)> {
+        self.objects.iter_mut().filter(|(key, _)| key.group == kind.group && key.kind == kind.kind)
     }
 
     /// An object is not as it should be: those who claim it are told, at once or, in a fight, when it is time.

@@ -18,7 +18,7 @@ impl Keeper {
         let claims = objects.into_iter().map(|id| {
             let claim = Claim {
                 parent: key.clone(),
-                manager: parent.into(),
+                manager: key.clone(),
                 created: false,
                 protects: None,
                 leaving: None,

@@ -265,10 +265,18 @@ impl Keeper {
     fn claim<'a>(&self, parent: &Parent, items: impl Iterator<Item = (&'a Item, bool, bool)>) {
         let now = self.shared.now();
         let key: Arc<str> = Arc::from(parent.key.as_str());
+        let mut managers: HashSet<Arc<str>> = HashSet::new();
         let claims = items.map(|(item, is_leaving, protects)| {
+            let manager = manager(parent, item);
+            let known = managers.get(manager.as_str()).cloned();
+            let manager = known.unwrap_or_else(|| {
+                let new: Arc<str> = manager.as_str().into();
+                managers.insert(new.clone());
+                new
+            });
             let claim = Claim {
                 parent: key.clone(),
-                manager: manager(parent, item),
+                manager,
                 created: item.state.created,
                 protects: protects.then_some(parent.family),
                 leaving: is_leaving.then_some(now),

@@ -1,7 +1,7 @@
 //! The watches that heal: one for each kind under management, of metadata alone, selected by label. A kind's watch is
 //! opened with its first object and closed with its last.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn follow(shared: Arc<Shared>, cluster: Arc<dyn Cluster>, kind: Kind) {
             }
             Err(error) => tracing::debug!(%kind, %error, "a managed kind cannot be listed"),
         }
-        shared.index.lock().listed(&kind, None, shared.now());
+        shared.index.lock().watch_is_lost(&kind);
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(WAITS.1);
     }
@@ -71,20 +71,25 @@ async fn follow(shared: Arc<Shared>, cluster: Arc<dyn Cluster>, kind: Kind) {
 
 /// Lists a kind, and tells what is missing or different; where the watch goes on.
 async fn list(shared: &Shared, cluster: &dyn Cluster, kind: &Kind) -> Result<String, Error> {
-    let listed = cluster.list_metadata(kind, &shared.options.selector).await?;
-    let now = shared.now();
-    let mut present = HashSet::with_capacity(listed.items.len());
-    let mut index = shared.index.lock();
-    for object in &listed.items {
-        if let Some(key) = key(kind, object) {
-            index.saw(&key, Seen::of(object), now);
-            present.insert(key);
+    shared.index.lock().list_begins(kind);
+    let mut token = String::new();
+    loop {
+        let page = cluster.list_metadata(kind, &shared.options.selector, &token).await?;
+        let now = shared.now();
+        let mut index = shared.index.lock();
+        for object in &page.items {
+            if let Some(key) = key(kind, object) {
+                index.found(&key, Seen::of(object), now);
+            }
+        }
+        token = page.continue_token;
+        if token.is_empty() {
+            index.list_ends(kind, now);
+            drop(index);
+            shared.drifted.notify_one();
+            return Ok(page.resource_version);
         }
     }
-    index.listed(kind, Some(present), now);
-    drop(index);
-    shared.drifted.notify_one();
-    Ok(listed.resource_version)
 }
 
 /// Watches from `version` on, over as many connections as it takes, until something was missed.

@@ -77,8 +77,8 @@ impl Cluster for Crashing<'_> {
         Box::pin(self.step(self.client.delete(id, params)))
     }
 
-    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str) -> Answer<'a, List> {
-        self.client.list_metadata(kind, selector)
+    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str, token: &'a str) -> Answer<'a, List> {
+        self.client.list_metadata(kind, selector, token)
     }
 
     fn watch_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str, version: &'a str) -> Answer<'a, Events> {

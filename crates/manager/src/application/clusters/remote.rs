@@ -150,8 +150,8 @@ impl Cluster for Remote {
         Box::pin(self.ask(WRITE, Cluster::delete(&self.client, id, params)))
     }
 
-    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str) -> Answer<'a, List> {
-        Box::pin(self.ask(LIST, Cluster::list_metadata(&self.client, kind, selector)))
+    fn list_metadata<'a>(&'a self, kind: &'a Kind, selector: &'a str, token: &'a str) -> Answer<'a, List> {
+        Box::pin(self.ask(LIST, Cluster::list_metadata(&self.client, kind, selector, token)))
     }
 
     fn watch_metadata<'a>(
