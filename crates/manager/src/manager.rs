@@ -1,6 +1,6 @@
 //! The manager: its caches, queues and controllers.
 
-use crate::admission::{Admission, BY_PROTECTED, Request, protected};
+use crate::admission::{Admission, BY_PROTECTED, Request, protected, reduce};
 use crate::kinds::{
     CONFIGURATIONS, GLOBAL_PERMIT_TEMPLATES, GLOBAL_TENANT_RESOURCES, PERMIT_TEMPLATES, PERMITS, TENANT_RESOURCES,
     TENANTS, install,
@@ -171,6 +171,7 @@ impl Manager {
             application::kinds::install(&client).await?;
         }
         let open = |resource: &client::Resource| Cache::open(client.api(resource), Selection::default());
+        let reduced = |resource| Cache::open_reduced(client.api(resource), Selection::default(), reduce);
         let (tenants, namespaces) = (open(&TENANTS), open(&NAMESPACES));
         let bindings = Cache::open(client.api(&ROLE_BINDINGS), role_bindings_selection());
         let shared = Arc::new(Shared {
@@ -178,8 +179,8 @@ impl Manager {
             recorder: Recorder::new(&client, "capsule-controller", options.clock.clone()),
             tenancy: Tenancy::new(tenants.clone(), namespaces.clone()),
             configurations: open(&CONFIGURATIONS),
-            tenant_resources: open(&TENANT_RESOURCES),
-            global_tenant_resources: open(&GLOBAL_TENANT_RESOURCES),
+            tenant_resources: reduced(&TENANT_RESOURCES),
+            global_tenant_resources: reduced(&GLOBAL_TENANT_RESOURCES),
             permits: open(&PERMITS),
             permit_templates: open(&PERMIT_TEMPLATES),
             global_permit_templates: open(&GLOBAL_PERMIT_TEMPLATES),
@@ -224,9 +225,7 @@ impl Manager {
 
         // What was managed before is known before anything is done, so that nothing is taken for nobody's.
         let replications = Replications::new(shared.clone());
-        for cache in [&shared.tenant_resources, &shared.global_tenant_resources] {
-            cache.list().iter().for_each(|object| replications.load(object));
-        }
+        replications.load().await;
         on_replications(&shared, &tenants, &namespaces);
         runner::run(&mut tasks, Arc::new(replications), &shared.replications, WIDTH);
 

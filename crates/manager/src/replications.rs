@@ -10,7 +10,7 @@ use crate::runner::Reconciler;
 use crate::status::{self, Condition};
 use crate::tenancy::is_deleted;
 use client::events::EventType;
-use client::{Api, BoxFuture, Error, Patch, PatchParams};
+use client::{Api, BoxFuture, Error, ListParams, Patch, PatchParams, Resource};
 use keeper::{Extent, Family, Item, Journal, Naming, Outcome, Parent, Run};
 use object::{Map, Value, map};
 use parking_lot::Mutex;
@@ -21,6 +21,8 @@ use std::time::Duration;
 pub(crate) const PREFIX: &str = "replication/";
 /// The finalizer of everything that has something to clean up.
 pub(crate) const FINALIZER: &str = "controller.projectcapsule.dev/finalize";
+/// How many objects, each with a large inventory, are read at a time.
+const PAGE: u32 = 50;
 /// The finalizer of older versions.
 const LEGACY_FINALIZER: &str = "capsule.clastix.io/resources";
 /// The annotation by which people ask for a run.
@@ -92,10 +94,30 @@ impl Replications {
         Replications { shared }
     }
 
-    /// Makes known what an object managed before.
-    pub fn load(&self, object: &Value) {
-        let items = Item::read_all(object.at(&["status", "processedItems"]));
-        self.shared.keeper.load(&parent(object), &items);
+    /// Makes known what all objects managed before. The caches do not know.
+    pub async fn load(&self) {
+        for kind in [&TENANT_RESOURCES, &GLOBAL_TENANT_RESOURCES] {
+            while let Err(error) = self.load_all(kind).await {
+                tracing::warn!(%error, kind = %kind.kind, "what was managed before cannot be read; it is tried again");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+
+    async fn load_all(&self, kind: &Resource) -> Result<(), Error> {
+        let api = self.shared.client.api(kind);
+        let mut params = ListParams { limit: PAGE, ..ListParams::default() };
+        loop {
+            let page = api.list("", &params).await?;
+            for object in &page.items {
+                let items = Item::read_all(object.at(&["status", "processedItems"]));
+                self.shared.keeper.load(&parent(object), &items);
+            }
+            if page.continue_token.is_empty() {
+                return Ok(());
+            }
+            params.continue_token = page.continue_token;
+        }
     }
 
     fn forget(&self, key: &str) {

@@ -128,8 +128,13 @@ fn tell(subscribers: &[Subscriber], change: &Change) {
 impl Cache {
     /// Opens a cache; it fills in the background. Must be called inside a runtime.
     pub fn open(api: Api, selection: Selection) -> Arc<Cache> {
+        Cache::open_reduced(api, selection, |_| {})
+    }
+
+    /// Opens a cache like [`Cache::open`], which keeps of each object what `reduce` leaves. Indexes see it so, too.
+    pub fn open_reduced(api: Api, selection: Selection, reduce: fn(&mut Value)) -> Arc<Cache> {
         let shared = Shared::new();
-        let task = tokio::spawn(reflector::run(api, selection, shared.clone()));
+        let task = tokio::spawn(reflector::run(api, selection, reduce, shared.clone()));
         Arc::new(Cache { shared, task: Some(task.abort_handle()) })
     }
 

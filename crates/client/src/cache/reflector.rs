@@ -7,16 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How many objects a page of the list has.
-const PAGE: u32 = 500;
+const PAGE: u32 = 200;
 /// The first wait after a failure; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// The longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-pub(super) async fn run(api: Api, selection: Selection, shared: Arc<Shared>) {
+/// What is left of each object.
+type Reduce = fn(&mut Value);
+
+pub(super) async fn run(api: Api, selection: Selection, reduce: Reduce, shared: Arc<Shared>) {
     let mut wait = FIRST_WAIT;
     loop {
-        if let Err(error) = follow(&api, &selection, &shared, &mut wait).await {
+        if let Err(error) = follow(&api, &selection, reduce, &shared, &mut wait).await {
             tracing::debug!(%error, resource = %api.resource().plural, "a cache cannot follow the server");
         }
         tokio::time::sleep(wait).await;
@@ -25,13 +28,13 @@ pub(super) async fn run(api: Api, selection: Selection, shared: Arc<Shared>) {
 }
 
 /// Lists, then watches until the watch has to begin anew.
-async fn follow(api: &Api, selection: &Selection, shared: &Shared, wait: &mut Duration) -> Result<()> {
-    let (items, mut version) = list(api, selection).await?;
+async fn follow(api: &Api, selection: &Selection, reduce: Reduce, shared: &Shared, wait: &mut Duration) -> Result<()> {
+    let (items, mut version) = list(api, selection, reduce).await?;
     shared.replace(items);
     *wait = FIRST_WAIT;
     loop {
         let before = version.clone();
-        match watch(api, selection, shared, &mut version).await {
+        match watch(api, selection, reduce, shared, &mut version).await {
             Err(error) if is_outdated(&error) => return Err(error),
             outcome => {
                 if version != before {
@@ -47,7 +50,7 @@ async fn follow(api: &Api, selection: &Selection, shared: &Shared, wait: &mut Du
     }
 }
 
-async fn list(api: &Api, selection: &Selection) -> Result<(Vec<Value>, String)> {
+async fn list(api: &Api, selection: &Selection, reduce: Reduce) -> Result<(Vec<Value>, String)> {
     let mut params = ListParams {
         label_selector: selection.label_selector.clone(),
         field_selector: selection.field_selector.clone(),
@@ -67,7 +70,7 @@ async fn list(api: &Api, selection: &Selection) -> Result<(Vec<Value>, String)> 
             }
             page => page?,
         };
-        items.extend(page.items.into_iter().map(trimmed));
+        items.extend(page.items.into_iter().map(|object| trimmed(object, reduce)));
         if page.continue_token.is_empty() {
             return Ok((items, page.resource_version));
         }
@@ -76,7 +79,7 @@ async fn list(api: &Api, selection: &Selection) -> Result<(Vec<Value>, String)> 
 }
 
 /// Follows a watch to its end; `version` is how far it came.
-async fn watch(api: &Api, selection: &Selection, shared: &Shared, version: &mut String) -> Result<()> {
+async fn watch(api: &Api, selection: &Selection, reduce: Reduce, shared: &Shared, version: &mut String) -> Result<()> {
     let params = WatchParams {
         label_selector: selection.label_selector.clone(),
         field_selector: selection.field_selector.clone(),
@@ -90,7 +93,7 @@ async fn watch(api: &Api, selection: &Selection, shared: &Shared, version: &mut 
         match event? {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 version.replace_range(.., object.meta_str("resourceVersion"));
-                shared.put(trimmed(object));
+                shared.put(trimmed(object, reduce));
             }
             WatchEvent::Deleted(object) => {
                 version.replace_range(.., object.meta_str("resourceVersion"));
@@ -103,7 +106,8 @@ async fn watch(api: &Api, selection: &Selection, shared: &Shared, version: &mut 
 }
 
 /// Nobody who reads a cache asks who owns which field, and the answer is long.
-fn trimmed(mut object: Value) -> Value {
+fn trimmed(mut object: Value, reduce: Reduce) -> Value {
     object.remove_at(&["metadata", "managedFields"]);
+    reduce(&mut object);
     object
 }

@@ -9,7 +9,7 @@ mod protection;
 pub mod registration;
 pub mod review;
 
-pub(crate) use protection::{BY_PROTECTED, protected};
+pub(crate) use protection::{BY_PROTECTED, protected, reduce};
 
 use crate::block::policy;
 use crate::condition::{ApplyCondition, Mode};

@@ -11,10 +11,13 @@ use crate::replications;
 use crate::tenancy::is_terminating;
 use keeper::{Item, ObjectKey};
 use object::Value;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// The index of parents by the targets that they protect.
 pub(crate) const BY_PROTECTED: &str = "protected";
+/// Where a parent in a cache notes digests of what it protects.
+const DIGESTS: &str = "protects";
 /// The label by which a protected object is known.
 pub(super) const PROTECTED_BY: &str = "projectcapsule.dev/protected-by";
 /// What markers of single controllers begin with.
@@ -22,16 +25,32 @@ pub(super) const MARKER: &str = "protection.projectcapsule.dev/";
 /// The label of what the tenant's controller manages.
 pub(super) const MANAGED_BY: &str = "projectcapsule.dev/managed-by";
 
-/// The targets that a parent protects, as the index knows them.
+/// The targets that a parent protects, as the index knows them: digests in base 16.
 pub(crate) fn protected(parent: &Value) -> Vec<String> {
-    let items = Item::read_all(parent.at(&["status", "processedItems"]));
-    let protects = |item: &Item| item.state.policy.map_or(item.state.created, |policy| policy.protect);
-    let all = items.into_iter().filter(protects);
-    all.map(|i| key(&i.identity.kind.group, &i.identity.kind.kind, &i.identity.namespace, &i.identity.name)).collect()
+    let noted = parent.at(&["status", DIGESTS]).and_then(Value::as_array);
+    let digests = noted.map_or_else(|| digests(parent), |noted| noted.iter().filter_map(Value::as_int).collect());
+    digests.into_iter().map(|digest| format!("{digest:x}")).collect()
 }
 
-fn key(group: &str, kind: &str, namespace: &str, name: &str) -> String {
-    format!("{group}/{kind}/{namespace}/{name}")
+/// What a cache keeps of a parent: in place of the inventory, by far the largest part, digests of what is protected.
+pub(crate) fn reduce(parent: &mut Value) {
+    let digests: Vec<Value> = digests(parent).into_iter().map(Value::Int).collect();
+    parent.remove_at(&["status", "processedItems"]);
+    if parent.get("status").is_some() {
+        parent.set_at(&["status", DIGESTS], digests.into());
+    }
+}
+
+fn digests(parent: &Value) -> Vec<i64> {
+    let items = Item::read_all(parent.at(&["status", "processedItems"]));
+    let protects = |item: &Item| item.state.policy.map_or(item.state.created, |policy| policy.protect);
+    items.into_iter().filter(protects).map(|item| digest(&item.identity.object())).collect()
+}
+
+fn digest(object: &ObjectKey) -> i64 {
+    let mut hasher = DefaultHasher::new();
+    object.hash(&mut hasher);
+    hasher.finish().cast_signed()
 }
 
 /// Whether somebody may write an object.
@@ -56,9 +75,15 @@ pub(super) fn check(shared: &Shared, request: &Request<'_>, object: Option<&Valu
     if old.label(MANAGED_BY) == Some("controller") && is_of_a_tenant(old) && !shared.is_administrator(request) {
         return Err("managed by a Tenant; only administrators and the controller may change it".to_owned());
     }
-    let key = key(request.group, request.kind, request.namespace, request.name);
+    let target = ObjectKey {
+        group: request.group.into(),
+        kind: request.kind.into(),
+        namespace: request.namespace.into(),
+        name: request.name.into(),
+    };
+    let key = format!("{:x}", digest(&target));
     let parents: Vec<Arc<Value>> = shared.parents().iter().flat_map(|c| c.indexed(BY_PROTECTED, &key)).collect();
-    let Some(parent) = parents.first() else { return unrecorded(shared, request, old) };
+    let Some(parent) = parents.first() else { return unrecorded(shared, request, old, &target) };
     if is_account && parents.iter().any(|p| account(shared, p).as_deref() == Some(request.user)) {
         return Ok(());
     }
@@ -66,17 +91,12 @@ pub(super) fn check(shared: &Shared, request: &Request<'_>, object: Option<&Valu
 }
 
 /// Between the write of an object and the record of it in a status, the keeper knows who protects what bears a marker.
-fn unrecorded(shared: &Shared, request: &Request<'_>, old: &Value) -> Result<(), String> {
+fn unrecorded(shared: &Shared, request: &Request<'_>, old: &Value, target: &ObjectKey) -> Result<(), String> {
     let labels = old.at(&["metadata", "labels"]).and_then(Value::as_object);
     if !labels.is_some_and(|labels| labels.keys().any(|label| label.starts_with(MARKER))) {
         return Ok(());
     }
-    let parents = shared.keeper.protectors(&ObjectKey {
-        group: request.group.into(),
-        kind: request.kind.into(),
-        namespace: request.namespace.into(),
-        name: request.name.into(),
-    });
+    let parents = shared.keeper.protectors(target);
     match parents.first() {
         Some(parent) if !parents.iter().any(|parent| shared.works_for(parent, request.user)) => {
             let (kind, name) = described(parent);
@@ -159,7 +179,15 @@ mod tests {
             b"status: {processedItems: [{kind: A, version: v1, name: a, namespace: ns, status: {policy: {protect: true}}}, {kind: A, version: v1, name: b, status: {created: true, policy: {protect: false}}}, {group: g, kind: C, version: v1, name: c, status: {created: true, clusterScoped: true}}, {kind: A, version: v1, name: d, status: {}}]}",
         )
         .unwrap();
-        assert_eq!(protected(&parent), ["/A/ns/a", "g/C//c"]);
+        let key = |group: &str, kind: &str, namespace: &str, name: &str| {
+            let [group, kind, namespace, name] = [group, kind, namespace, name].map(Into::into);
+            format!("{:x}", digest(&ObjectKey { group, kind, namespace, name }))
+        };
+        let expected = [key("", "A", "ns", "a"), key("g", "C", "", "c")];
+        assert_eq!(protected(&parent), expected);
+        let mut reduced = parent.clone();
+        reduce(&mut reduced);
+        assert_eq!((protected(&reduced), reduced.at(&["status", "processedItems"])), (expected.to_vec(), None));
     }
 
     #[test]
