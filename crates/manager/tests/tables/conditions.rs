@@ -116,10 +116,12 @@ async fn conditions_and_the_rest_go_together_as_in_4() {
             Says("{status: {processedItems: [{namespace: solar-a, status: {lastApply: ~T}}, {namespace: solar-b, status: {lastApply: null, message: 'ConditionNotMet: apply skipped'}}]}}"),
         ]),
         ("4 a refresh by time", &[
-            Declare("{resyncPeriod: 1s, resources: [{policy: {condition: \"object == null || now >= timestamp(object.metadata.annotations['keys.example.org/rotated-at']) + duration('2s')\"}, generators: [{template: '{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, annotations: {keys.example.org/rotated-at: \"{{ now | date \"2006-01-02T15:04:05Z07:00\" }}\"}}, data: {key: \"{{ randAlphaNum 20 }}\"}}'}]}]}"),
+            Declare("{resyncPeriod: 1s, resources: [{policy: {condition: \"object == null || now >= timestamp(object.metadata.annotations['keys.example.org/rotated-at']) + duration('1h')\"}, generators: [{template: '{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, annotations: {keys.example.org/rotated-at: \"{{ now | date \"2006-01-02T15:04:05Z07:00\" }}\"}}, data: {key: \"{{ randAlphaNum 20 }}\"}}'}]}]}"),
             Note("ConfigMap solar-b/NAME"),
             Wait,
             Still("ConfigMap solar-b/NAME", "{}"),
+            Edit("ConfigMap solar-b/NAME", "metadata: {annotations: {keys.example.org/rotated-at: '2020-01-01T00:00:00+00:00'}}"),
+            Is("ConfigMap solar-b/NAME", "{metadata: {annotations: {keys.example.org/rotated-at: ~Z}}}"),
         ]),
         ("4 a permit all of whose targets are skipped still becomes active", &[
             Template("{approvals: {auto: true}, resources: [{policy: {condition: 'object != null'}, targets: [{MAP}]}]}"),
