@@ -97,6 +97,7 @@ fn parse(text: &str) -> Value {
 struct Fixture {
     hub: Client,
     members: HashMap<&'static str, (Client, Arc<Line>)>,
+    options: Options,
     running: JoinHandle<()>,
 }
 
@@ -126,11 +127,19 @@ impl Fixture {
         let system = map! { "metadata" => map! { "name" => names::NAMESPACE } };
         hub.api(&NAMESPACES).create("", &system.into()).await.unwrap();
         let options = Options { connector: Some(Arc::new(Lines(lines))), ..Options::default() };
-        let running = tokio::spawn(Controller::new(&hub, options).run());
-        let fixture = Fixture { hub, members, running };
+        let running = tokio::spawn(Controller::new(&hub, options.clone()).run());
+        let fixture = Fixture { hub, members, options, running };
         fixture.join("eu", "eu", "prod").await;
         fixture.join("us", "us", "prod").await;
         fixture
+    }
+
+    /// Ends the controller; another one begins, and has seen that `us` is away.
+    async fn restart(&mut self) {
+        self.running.abort();
+        self.line("us").asked();
+        self.running = tokio::spawn(Controller::new(&self.hub, self.options.clone()).run());
+        self.until("us is asked", async |f: &Fixture| (!f.line("us").asked().is_empty()).then_some(())).await;
     }
 
     /// Joins the cluster at an endpoint under a name.
@@ -328,6 +337,17 @@ spec:
         data: {k: "{{ .parameter.k }}", cluster: "{{ .context.cluster }}"}
 "#;
     f.hub.api(&kinds::COMPONENT_DEFINITIONS).create("default", &parse(definition)).await.unwrap();
+    let note = r#"
+apiVersion: core.oam.dev/v1beta1
+kind: TraitDefinition
+metadata: {name: note, namespace: default}
+spec:
+  controlPlaneOnly: true
+  schematic:
+    template:
+      outputs: {note: {apiVersion: v1, kind: ConfigMap, metadata: {name: note}, data: {of: "{{ .context.name }}"}}}
+"#;
+    f.hub.api(&kinds::TRAIT_DEFINITIONS).create("default", &parse(note)).await.unwrap();
     let policies = [
         "{name: eu, type: topology, properties: {clusters: [eu]}}",
         "{name: us, type: topology, properties: {clusters: [us]}}",
@@ -340,7 +360,7 @@ spec:
         "{name: second, type: deploy, properties: {policies: [only, twice, us]}}",
     ];
     f.apply(&format!(
-        "{{components: [{{name: web, type: fact, properties: {{k: small}}}}, {{name: db, type: fact, properties: {{k: small}}}}], policies: [{}], workflow: {{steps: [{}]}}}}",
+        "{{components: [{{name: web, type: fact, properties: {{k: small}}}}, {{name: db, type: fact, properties: {{k: small}}, traits: [{{type: note}}]}}], policies: [{}], workflow: {{steps: [{}]}}}}",
         policies.join(", "),
         steps.join(", ")
     ))
@@ -352,6 +372,9 @@ spec:
         f.is("us", name, r#"{"cluster":"us","k":"small"}"#).await;
     }
     assert_eq!((f.map("us", "db").await, f.map("us", "web").await, f.map("", "web").await), (None, None, None));
+    // What is of the control plane only stays beside the application.
+    f.is("", "note", r#"{"of":"db"}"#).await;
+    assert_eq!(f.map("eu", "note").await, None);
 }
 
 #[tokio::test]
@@ -440,7 +463,7 @@ async fn a_cluster_that_is_silent_holds_up_no_other() {
 
 #[tokio::test]
 async fn a_deletion_waits_for_a_cluster_that_is_away() {
-    let f = Fixture::new().await;
+    let mut f = Fixture::new().await;
     f.apply(&spec("a", "1", EVERYWHERE)).await;
     f.ready().await;
     f.line("us").set(State::Down);
@@ -450,6 +473,8 @@ async fn a_deletion_waits_for_a_cluster_that_is_away() {
     let told = condition(&app, "Ready").1;
     let expected = "Waiting for ConfigMap a (Cluster: us, Namespace: default) to delete. (At least 1 resources are deleting.) cluster us is unreachable: connection refused;";
     assert!(told.starts_with(expected), "{told}");
+    // Another program that takes over waits for the same.
+    f.restart().await;
     f.line("us").set(State::Up);
     f.app_is_gone().await;
     assert_eq!((f.map("us", "a").await, f.trackers().await), (None, 0));

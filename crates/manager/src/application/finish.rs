@@ -68,6 +68,7 @@ impl Controller {
         let outcome = match self.trackers(application, "", "").await? {
             Err(why) => Err(why),
             Ok(trackers) => {
+                self.place(&key, &trackers, &mut status);
                 let writer =
                     Writer { fleet: &self.fleet, owner: &key, policies: &policies, orphans, actor: actor.as_ref() };
                 let mut dispatcher = Dispatcher { writer, client: &self.client, trackers, is_complete: true };

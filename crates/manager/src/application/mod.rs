@@ -23,6 +23,7 @@ pub mod kinds;
 pub mod names;
 pub mod observe;
 pub mod placement;
+mod places;
 pub mod policy;
 mod reconcile;
 pub mod render;

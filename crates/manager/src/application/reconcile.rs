@@ -1,11 +1,10 @@
 //! One look at one application: what it declares is brought about, what it has is kept, what is garbage goes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use client::events::EventType;
 use client::{Error, Patch, PatchParams};
-use compact_str::CompactString;
 use jiff::Timestamp;
 use object::{Map, Value, map};
 
@@ -31,9 +30,6 @@ use super::write::Writer;
 
 /// When garbage that waits for others is looked at again, should nobody tell that it is gone.
 pub(super) const SOON: Duration = Duration::from_secs(3);
-
-/// The field of the status with the clusters that selectors found.
-const SELECTED: &str = "selectedClusters";
 
 /// What stopped a reconciliation: the stage and why.
 struct Stopped {
@@ -461,20 +457,6 @@ impl Controller {
         }
     }
 
-    /// Notes which clusters concern an application, and says which of them cannot be asked.
-    fn place(&self, key: &str, trackers: &Trackers, status: &mut Status) {
-        let entries = trackers.iter().filter(|tracker| !tracker.is_archived()).flat_map(|tracker| &tracker.entries);
-        let mut clusters: BTreeSet<CompactString> = entries.map(|entry| entry.cluster.clone()).collect();
-        let services = status.fields.get("services").and_then(Value::as_array).unwrap_or_default();
-        clusters.extend(services.iter().map(|service| self.fleet.name_now(&text(service, "cluster"))));
-        let troubles: Vec<String> = clusters.iter().filter_map(|cluster| self.fleet.trouble(cluster)).collect();
-        self.fleet.place(key, clusters);
-        match troubles.is_empty() {
-            true => status.drop_conditions(&["ClustersReachable"]),
-            false => status.condition("ClustersReachable", false, "Unreachable", &troubles.join("; ")),
-        }
-    }
-
     /// Keeps what there is; failures are told and end nothing.
     async fn keep(&self, application: &Value, dispatcher: &mut Dispatcher<'_>, status: &mut Status) {
         match dispatcher.keep().await {
@@ -511,18 +493,6 @@ impl Controller {
             Executor { application: carried, definitions, fleet: &self.fleet, context, services: Vec::new() };
         executor.look(&placed, dispatcher).await;
         Some(executor.services)
-    }
-
-    /// Whether selectors find other clusters than when the workflow ran last; what they find is noted.
-    fn is_placed_anew(&self, carried: &Value, status: &mut Status) -> bool {
-        let Some(now) = placement::selection(carried, self.fleet.as_ref()) else {
-            status.fields.remove(SELECTED);
-            return false;
-        };
-        let now: Value = now.into();
-        let is_new = status.fields.get(SELECTED).is_some_and(|before| *before != now);
-        status.fields.insert(SELECTED, now);
-        is_new
     }
 
     /// Whether the workflow is to run again; the annotation that says so is taken off.

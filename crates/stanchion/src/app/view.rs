@@ -210,4 +210,20 @@ mod tests {
             Some("n app web t x unhealthy unhealthy Ready:0/1".to_owned())
         );
     }
+
+    #[test]
+    fn a_tree_shows_places_that_have_nothing_yet() {
+        let application = json::parse(
+            br#"{"status":{"services":[{"name":"web","namespace":"n","cluster":"us","healthy":false,"message":"Unknown: away"},{"name":"web","namespace":"n","cluster":"eu","healthy":true}]}}"#,
+        )
+        .unwrap_or_default();
+        let map = br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n","labels":{"app.oam.dev/cluster":"eu"}}}"#;
+        let entry = Entry::of(&json::parse(map).unwrap_or_default()).unwrap_or_default();
+        let current = Tracker { entries: vec![entry], ..Tracker::default() };
+        let trackers = Trackers { current: Some(current), ..Trackers::default() };
+        let told = tree(&application, &trackers, Some(&|_| "healthy".to_owned()));
+        let lines: Vec<String> =
+            told.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(lines, ["eu n ConfigMap/a updated healthy", "us n - not-deployed Unknown: away"]);
+    }
 }

@@ -10,6 +10,7 @@ use client::{Client, DeleteParams, ListParams, Patch, PatchParams};
 use futures_util::future::join_all;
 use manager::application::clusters::{Connector, former_names, names, records};
 use object::{Map, Value, map};
+use std::collections::BTreeMap;
 
 /// The cluster in which the Applications are.
 pub struct Session {
@@ -56,9 +57,8 @@ impl Session {
         check_name(&name)?;
         let labels = pairs(&join.labels)?;
         let secrets = self.secrets().await?;
-        let others: Vec<&Value> = secrets.iter().collect();
-        let former = others.iter().find(|other| former_names(other).any(|former| former == name)).copied();
-        if others.iter().any(|other| other.name() == name) {
+        let former = secrets.iter().find(|other| former_names(other).any(|former| former == name));
+        if secrets.iter().any(|other| other.name() == name) {
             return Err(format!("there is a cluster {name} already").into());
         }
         if let Some(other) = former.filter(|_| !join.take_name) {
@@ -77,7 +77,7 @@ impl Session {
             if self::identity(&self.client).await?.as_ref() == Some(identity) {
                 return Err("this is the cluster in which the Applications are: it is called local".into());
             }
-            if let Some(same) = others.iter().find(|other| other.annotation(names::IDENTITY) == Some(identity)) {
+            if let Some(same) = secrets.iter().find(|other| other.annotation(names::IDENTITY) == Some(identity)) {
                 return Err(format!("this cluster has joined already, as {}", same.name()).into());
             }
         }
@@ -109,15 +109,12 @@ impl Session {
     /// Lists clusters, the local one first.
     pub async fn list(&self, output: Option<Output>, is_probed: bool) -> Result<(), Failure> {
         let secrets = self.secrets().await?;
-        let counts = join_all(
-            std::iter::once("").chain(secrets.iter().map(Value::name)).map(|name| records::held(&self.client, name)),
-        );
-        let counts = if output.is_none() { Vec::new() } else { counts.await };
-        let count = |index: usize| match counts.get(index) {
+        let counts = match output {
+            None => BTreeMap::new(),
             // Where there are no Applications, there are no trackers either.
-            Some(Ok(held)) => held.values().map(Vec::len).sum(),
-            _ => 0,
+            Some(_) => records::counts(&self.client).await.or_else(nothing_if_missing)?,
         };
+        let count = |name: &str| counts.get(name).copied().unwrap_or_default();
         let health = join_all(secrets.iter().map(async |secret| match is_probed {
             true => probe::of(secret).await,
             false => Health::Unknown,
@@ -126,10 +123,9 @@ impl Session {
         let begin = std::time::Instant::now();
         let own = probe::ask(&self.client, "/version").await?;
         let version = own.str_at(&["gitVersion"]).unwrap_or_default().to_owned();
-        let mut rows = vec![Row::local(Health::Ready { version, latency: begin.elapsed() }, count(0))];
-        for (index, (secret, health)) in secrets.iter().zip(health).enumerate() {
-            rows.push(Row::of(secret, endpoint(secret), health, count(index + 1)));
-        }
+        let mut rows = vec![Row::local(Health::Ready { version, latency: begin.elapsed() }, count(""))];
+        let others = secrets.iter().zip(health);
+        rows.extend(others.map(|(secret, health)| Row::of(secret, endpoint(secret), health, count(secret.name()))));
         print(&view::list(&rows, output));
         Ok(())
     }
@@ -184,10 +180,7 @@ impl Session {
             }
             _ => {}
         }
-        let changed = match records::rewrite(&self.client, name, Some(to)).await {
-            Err(error) if !error.is_not_found() => return Err(error.into()),
-            changed => changed.unwrap_or_default(),
-        };
+        let changed = records::rewrite(&self.client, name, Some(to)).await.or_else(nothing_if_missing)?;
         if let Some(old) = old {
             self.remove(&old).await?;
         }
@@ -227,6 +220,11 @@ impl Session {
         let labels: Map = labels.collect::<Result<_, _>>()?;
         self.change(name, map! { "labels" => labels }).await
     }
+}
+
+/// What is found where the kind is not there: nothing.
+pub(super) fn nothing_if_missing<T: Default>(error: client::Error) -> Result<T, client::Error> {
+    if error.is_not_found() { Ok(T::default()) } else { Err(error) }
 }
 
 /// The server's URL, as the Secret has it; whatever else it lacks.

@@ -1,7 +1,7 @@
 //! Letting a cluster go.
 
 use super::Detach;
-use super::commands::Session;
+use super::commands::{Session, nothing_if_missing};
 use crate::cluster::{Connections, Failure};
 use crate::terminal::{LOOK, Progress};
 use futures_util::{StreamExt, stream};
@@ -45,11 +45,8 @@ impl Session {
     pub async fn detach(&self, detach: Detach) -> Result<(), Failure> {
         let name = detach.name.as_str();
         let secret = self.secret(name).await?;
-        let held = match records::held(&self.client, name).await {
-            // Where there are no Applications, there are no trackers either.
-            Err(error) if error.is_not_found() => Held::new(),
-            held => held?,
-        };
+        // Where there are no Applications, there are no trackers either.
+        let held: Held = records::held(&self.client, name).await.or_else(nothing_if_missing)?;
         if secret.is_none() && held.is_empty() {
             return Err(format!("there is no cluster {name}").into());
         }
@@ -74,7 +71,7 @@ impl Session {
             )
             .into());
         }
-        records::rewrite(&self.client, name, None).await.or_else(|e| if e.is_not_found() { Ok(0) } else { Err(e) })?;
+        records::rewrite(&self.client, name, None).await.or_else(nothing_if_missing)?;
         if let Some(secret) = &secret {
             self.remove(secret).await?;
         }

@@ -1,6 +1,6 @@
 //! What trackers say of a cluster, for those who rename or detach it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use client::{Client, Error, ListParams};
 use object::Value;
@@ -18,22 +18,35 @@ const TRIES: u32 = 10;
 ///
 /// If the trackers cannot be read.
 pub async fn held(client: &Client, cluster: &str) -> Result<BTreeMap<String, Vec<Entry>>, Error> {
-    let mut all: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    Ok(all_held(client).await?.remove(cluster).unwrap_or_default())
+}
+
+/// How many objects applications have in each cluster; those without any are left out. The empty name is the cluster in
+/// which the applications are.
+///
+/// # Errors
+///
+/// If the trackers cannot be read.
+pub async fn counts(client: &Client) -> Result<BTreeMap<String, usize>, Error> {
+    let all = all_held(client).await?;
+    Ok(all.into_iter().map(|(cluster, held)| (cluster, held.values().map(Vec::len).sum())).collect())
+}
+
+/// The objects of applications, by cluster and application.
+async fn all_held(client: &Client) -> Result<BTreeMap<String, BTreeMap<String, Vec<Entry>>>, Error> {
+    let mut all: BTreeMap<String, BTreeMap<String, Vec<Entry>>> = BTreeMap::new();
+    let mut seen = HashSet::new();
     for object in client.api(&TRACKERS).list("", &ListParams::default()).await?.items {
         let tracker = read(&object)?;
         // The objects of an archived one were collected.
-        if tracker.is_archived() {
-            continue;
-        }
-        let Some(owner) = three_way::owner_of(&object) else { continue };
-        let entries = all.entry(owner).or_default();
-        for entry in tracker.entries.into_iter().filter(|entry| entry.cluster == cluster && !entry.deleted) {
-            if entries.iter().all(|known| known.key() != entry.key()) {
-                entries.push(entry);
+        let Some(owner) = three_way::owner_of(&object).filter(|_| !tracker.is_archived()) else { continue };
+        for entry in tracker.entries.into_iter().filter(|entry| !entry.deleted) {
+            if seen.insert((owner.clone(), entry.key())) {
+                let held = all.entry(entry.cluster.to_string()).or_default();
+                held.entry(owner.clone()).or_default().push(entry);
             }
         }
     }
-    all.retain(|_, entries| !entries.is_empty());
     Ok(all)
 }
 
@@ -86,7 +99,7 @@ fn moved(tracker: &mut Tracker, cluster: &str, to: Option<&str>) -> bool {
                 entry.cluster = name.into();
             }
             // Of what the tracker has under both names the first counts.
-            let mut seen = std::collections::HashSet::new();
+            let mut seen = HashSet::new();
             tracker.entries.retain(|entry| seen.insert(entry.key()));
         }
     }
