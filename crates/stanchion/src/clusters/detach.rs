@@ -92,7 +92,7 @@ impl Session {
         loop {
             let all = held.iter().flat_map(|(owner, entries)| entries.iter().map(move |entry| (owner, entry)));
             let work = all.map(|(owner, entry)| {
-                let writer = Writer { fleet, owner, policies: &policies, orphans: false };
+                let writer = Writer { fleet, owner, policies: &policies, orphans: false, actor: None };
                 async move {
                     match writer.owned(entry).await? {
                         None => Ok(true),
