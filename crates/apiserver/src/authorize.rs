@@ -1,8 +1,10 @@
 //! Who may do what: the seam between requests and an authoriser.
 
 use crate::auth::{MASTERS, UserInfo};
-use crate::rbac::Rule;
+use crate::rbac::{Granted, Rule};
 use object::go;
+use std::borrow::Cow;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -61,11 +63,34 @@ pub fn denial(attributes: &Attributes<'_>, reason: &str) -> String {
     why
 }
 
+/// Why a request is allowed. It is put into words only for those who want to read it.
+#[derive(Clone, Debug)]
+pub enum Reason {
+    /// As it says; perhaps nothing.
+    Text(Cow<'static, str>),
+    /// A role gives the right.
+    Granted(Granted),
+}
+
+impl Reason {
+    /// No reason.
+    pub const NONE: Reason = Reason::Text(Cow::Borrowed(""));
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Text(text) => f.write_str(text),
+            Reason::Granted(granted) => granted.fmt(f),
+        }
+    }
+}
+
 /// What an authoriser says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Decision {
-    /// Yes; why may be empty.
-    Allow(String),
+    /// Yes, and why.
+    Allow(Reason),
     /// Not that it knows of; the reason may be empty.
     Deny(String),
 }
@@ -108,7 +133,7 @@ pub struct AlwaysAllow;
 
 impl Authorizer for AlwaysAllow {
     fn authorize<'a>(&'a self, _: Attributes<'a>) -> Answer<'a, Decision> {
-        Box::pin(std::future::ready(Decision::Allow(String::new())))
+        Box::pin(std::future::ready(Decision::Allow(Reason::NONE)))
     }
 
     fn rules<'a>(&'a self, _: &'a UserInfo, _: &'a str) -> Answer<'a, Resolved> {
@@ -140,8 +165,8 @@ impl Union {
     }
 }
 
-impl std::fmt::Debug for Union {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Union {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Union({})", self.0.len())
     }
 }
@@ -149,7 +174,7 @@ impl std::fmt::Debug for Union {
 impl Authorizer for Union {
     fn authorize<'a>(&'a self, attributes: Attributes<'a>) -> Answer<'a, Decision> {
         if attributes.user.in_group(MASTERS) {
-            return Box::pin(std::future::ready(Decision::Allow(String::new())));
+            return Box::pin(std::future::ready(Decision::Allow(Reason::NONE)));
         }
         Box::pin(async move {
             let mut reasons: Vec<String> = Vec::new();
@@ -193,7 +218,8 @@ impl Authorizer for Union {
 mod tests {
     use super::*;
 
-    fn ask(authorizer: &dyn Authorizer, user: &UserInfo) -> Decision {
+    /// Whether a request is allowed; why not otherwise.
+    fn ask(authorizer: &dyn Authorizer, user: &UserInfo) -> Result<(), String> {
         let attributes = Attributes {
             user,
             verb: "get",
@@ -206,20 +232,23 @@ mod tests {
             path: "",
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(authorizer.authorize(attributes))
+        match runtime.block_on(authorizer.authorize(attributes)) {
+            Decision::Allow(_) => Ok(()),
+            Decision::Deny(why) => Err(why),
+        }
     }
 
     #[test]
     fn masters_may_whatever_the_modes_say() {
         let deny = Union::new(vec![Arc::new(AlwaysDeny)]);
         let master = UserInfo { groups: vec![MASTERS.to_owned()], ..UserInfo::default() };
-        assert_eq!(ask(&deny, &master), Decision::Allow(String::new()));
-        assert_eq!(ask(&deny, &UserInfo::default()), Decision::Deny("Everything is forbidden.".to_owned()));
+        assert_eq!(ask(&deny, &master), Ok(()));
+        assert_eq!(ask(&deny, &UserInfo::default()), Err("Everything is forbidden.".to_owned()));
     }
 
     #[test]
     fn the_first_that_allows_decides() {
         let both = Union::new(vec![Arc::new(AlwaysDeny), Arc::new(AlwaysAllow)]);
-        assert_eq!(ask(&both, &UserInfo::default()), Decision::Allow(String::new()));
+        assert_eq!(ask(&both, &UserInfo::default()), Ok(()));
     }
 }

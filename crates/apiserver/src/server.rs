@@ -260,7 +260,7 @@ impl Server {
         match self.options.authorizer.authorize(attributes).await {
             Decision::Allow(reason) => {
                 audit::annotate("authorization.k8s.io/decision", || "allow".to_owned());
-                audit::annotate("authorization.k8s.io/reason", || reason);
+                audit::annotate("authorization.k8s.io/reason", || reason.to_string());
                 Ok(())
             }
             Decision::Deny(reason) => {

@@ -25,7 +25,7 @@ impl Who {
     fn ask(&self, attributes: Attributes<'_>) -> Answer {
         // Authorisers that have to wait for others cannot be asked from within an expression.
         match self.authorizer.authorize(attributes).now_or_never() {
-            Some(Decision::Allow(reason)) => Answer { allowed: true, reason, error: String::new() },
+            Some(Decision::Allow(reason)) => Answer { allowed: true, reason: reason.to_string(), error: String::new() },
             Some(Decision::Deny(reason)) => Answer { allowed: false, reason, error: String::new() },
             None => Answer { allowed: false, reason: String::new(), error: "no answer at once".to_owned() },
         }

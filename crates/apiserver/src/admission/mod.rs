@@ -6,11 +6,15 @@ mod chain;
 pub mod webhooks;
 
 pub(crate) mod matching;
+mod nodes;
+mod owners;
 pub mod plugins;
 pub mod policies;
 mod rounds;
 
 pub use chain::Chain;
+pub use nodes::NodeRestriction;
+pub use owners::OwnerReferences;
 pub use rounds::Rounds;
 
 use crate::Server;
@@ -118,6 +122,19 @@ pub trait Admission: Send + Sync + 'static {
 pub struct AdmitAll;
 
 impl Admission for AdmitAll {}
+
+/// The answer to a request that is refused.
+pub(crate) fn forbidden(attributes: Attributes<'_>, object: Option<&Value>, why: &str) -> Status {
+    let own = |object: &Value| match object.name() {
+        "" => Some(object.meta_str("generateName").to_owned()).filter(|prefix| !prefix.is_empty()),
+        name => Some(name.to_owned()),
+    };
+    let name = match attributes.name {
+        "" => object.and_then(own).unwrap_or_else(|| "Unknown".to_owned()),
+        name => name.to_owned(),
+    };
+    Status::forbidden(attributes.resource.qualified(), &name, why)
+}
 
 /// Nothing is created in a namespace that is not there, or going away.
 pub(crate) async fn check_namespace(server: &Server, resource: &Resource, namespace: &str, name: &str) -> Outcome<()> {

@@ -6,6 +6,7 @@ pub(crate) mod namespaces;
 mod naming;
 pub(crate) mod others;
 pub(crate) mod own_service;
+mod service_addresses;
 mod serving;
 
 pub(crate) use serving::serial;
@@ -29,6 +30,9 @@ impl Server {
             definitions::changed(self, key).await;
         } else if let Some(definition) = resource.definition.as_ref().filter(|d| d.terminating) {
             definitions::empty(self, &definition.name);
+        }
+        if resource.plural == "services" && resource.group.is_empty() {
+            service_addresses::follow(self, key).await;
         }
         if resource.plural == "clusterroles" && resource.group == crate::rbac::GROUP {
             crate::rbac::aggregate(self).await;

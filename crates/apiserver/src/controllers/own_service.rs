@@ -1,5 +1,6 @@
 //! The service `kubernetes` in the namespace `default`, by which programs inside a cluster find the server.
 
+use super::service_addresses;
 use crate::Server;
 use crate::answer::Failure;
 use crate::handlers::{time, uid};
@@ -35,7 +36,8 @@ pub(crate) async fn ensure(server: &Arc<Server>) -> Result<(), Failure> {
         "ports" => vec![map! { "name" => "https", "port" => port, "protocol" => "TCP" }],
     };
     let labels = map! { "endpointslice.kubernetes.io/skip-mirror" => "true" };
-    put(server, "Endpoints", "endpoints", labels, map! { "subsets" => vec![subset] }, true).await
+    put(server, "Endpoints", "endpoints", labels, map! { "subsets" => vec![subset] }, true).await?;
+    service_addresses::ensure(server).await
 }
 
 /// Stores an object called `kubernetes`; one that is there is left alone unless `replace` is true.

@@ -277,7 +277,7 @@ async fn access(request: &Request<'_>, mut object: Value) -> Value {
         }
     };
     let (allowed, reason) = match request.server.options.authorizer.authorize(attributes).await {
-        Decision::Allow(reason) => (true, reason),
+        Decision::Allow(reason) => (true, reason.to_string()),
         Decision::Deny(reason) => (false, reason),
     };
     let mut status = map! { "allowed" => allowed };

@@ -142,7 +142,7 @@ impl Authorizer for Rbac {
     fn role<'a>(&'a self, namespace: &'a str, cluster_role: bool, name: &'a str) -> Answer<'a, Option<Vec<Rule>>> {
         Box::pin(async move {
             self.refresh().await;
-            self.index.read().role(namespace, cluster_role, name).map(<[Rule]>::to_vec)
+            self.index.read().role(namespace, cluster_role, name).map(|rules| rules.to_vec())
         })
     }
 }

@@ -2,9 +2,11 @@
 
 use super::rule::{Rule, rules_of};
 use crate::auth::UserInfo;
-use crate::authorize::{Attributes, Decision};
+use crate::authorize::{Attributes, Decision, Reason};
+use arc_swap::ArcSwapOption;
 use object::{Value, go};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 /// The prefix of the names of service accounts' users.
@@ -17,7 +19,8 @@ type Spaces<T> = HashMap<String, HashMap<String, T>>;
 /// in the cluster and in one namespace, however many there are for others.
 #[derive(Debug, Default)]
 pub struct Index {
-    roles: Spaces<Vec<Rule>>,
+    /// The roles that are there or that bindings name.
+    roles: Spaces<Arc<Role>>,
     bindings: Spaces<Arc<Binding>>,
     users: Holders,
     groups: Holders,
@@ -26,7 +29,10 @@ pub struct Index {
 }
 
 /// Bindings by whom they are for, then by their namespace; those of one place in order of their names.
-type Holders = HashMap<String, HashMap<String, Vec<Arc<Binding>>>>;
+type Holders = HashMap<Arc<str>, HashMap<String, Vec<Arc<Binding>>>>;
+
+/// A role; nothing where bindings name one that is not there. Bindings hold it, so that a decision looks nothing up.
+type Role = ArcSwapOption<Vec<Rule>>;
 
 #[derive(Debug)]
 struct Binding {
@@ -36,6 +42,7 @@ struct Binding {
     /// Whether the role is a ClusterRole.
     cluster_role: bool,
     role: String,
+    rules: Arc<Role>,
     subjects: Vec<Subject>,
 }
 
@@ -72,6 +79,28 @@ impl Subject {
     }
 }
 
+/// A right that somebody has: by which binding, and as whom.
+#[derive(Clone, Debug)]
+pub struct Granted {
+    binding: Arc<Binding>,
+    kind: Kind,
+    subject: Arc<str>,
+}
+
+impl fmt::Display for Granted {
+    /// In upstream's words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Granted { binding, kind, subject } = self;
+        let role_kind = if binding.cluster_role { "ClusterRole" } else { "Role" };
+        let (what, name) = match binding.namespace.as_str() {
+            "" => ("ClusterRoleBinding", binding.name.clone()),
+            namespace => ("RoleBinding", format!("{}/{namespace}", binding.name)),
+        };
+        let (name, role, subject) = (go::quote(&name), go::quote(&binding.role), describe(*kind, subject));
+        write!(f, "RBAC: allowed by {what} {name} of {role_kind} {role} to {subject}")
+    }
+}
+
 /// A subject that a user is, for messages.
 fn describe(kind: Kind, name: &str) -> String {
     match kind {
@@ -87,27 +116,44 @@ fn describe(kind: Kind, name: &str) -> String {
 impl Index {
     /// Puts a Role (or, without a namespace, a ClusterRole) in its place.
     pub fn put_role(&mut self, namespace: &str, name: &str, role: &Value) {
-        self.roles.entry(namespace.to_owned()).or_default().insert(name.to_owned(), rules_of(role));
+        self.role_cell(namespace, name).store(Some(Arc::new(rules_of(role))));
     }
 
     /// Takes a role away.
     pub fn remove_role(&mut self, namespace: &str, name: &str) {
-        take(&mut self.roles, namespace, name);
+        self.role_cell(namespace, name).store(None);
+        self.forget_role(namespace, name);
+    }
+
+    /// The place of a role, whether it is there or not.
+    fn role_cell(&mut self, namespace: &str, name: &str) -> Arc<Role> {
+        self.roles.entry(namespace.to_owned()).or_default().entry(name.to_owned()).or_default().clone()
+    }
+
+    /// Drops the place of a role that is not there and that nobody names.
+    fn forget_role(&mut self, namespace: &str, name: &str) {
+        let role = self.roles.get(namespace).and_then(|roles| roles.get(name));
+        if role.is_some_and(|role| Arc::strong_count(role) == 1 && role.load().is_none()) {
+            take(&mut self.roles, namespace, name);
+        }
     }
 
     /// Puts a RoleBinding (or, without a namespace, a ClusterRoleBinding) in its place.
     pub fn put_binding(&mut self, namespace: &str, name: &str, binding: &Value) {
         self.remove_binding(namespace, name);
+        let cluster_role = binding.str_at(&["roleRef", "kind"]) == Some("ClusterRole");
+        let role = binding.str_at(&["roleRef", "name"]).unwrap_or_default().to_owned();
         let subjects = binding.get("subjects").and_then(Value::as_array).unwrap_or_default();
         let binding = Arc::new(Binding {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            cluster_role: binding.str_at(&["roleRef", "kind"]) == Some("ClusterRole"),
-            role: binding.str_at(&["roleRef", "name"]).unwrap_or_default().to_owned(),
+            cluster_role,
+            rules: self.role_cell(if cluster_role { "" } else { namespace }, &role),
+            role,
             subjects: subjects.iter().filter_map(|s| Subject::from_value(s, namespace)).collect(),
         });
         for subject in &binding.subjects {
-            let places = self.holders_mut(subject.kind).entry(subject.name.clone()).or_default();
+            let places = self.holders_mut(subject.kind).entry(subject.name.as_str().into()).or_default();
             let held = places.entry(namespace.to_owned()).or_default();
             if let Err(at) = held.binary_search_by(|b| b.name.as_str().cmp(name)) {
                 held.insert(at, binding.clone());
@@ -121,7 +167,7 @@ impl Index {
         let Some(binding) = take(&mut self.bindings, namespace, name) else { return };
         for subject in &binding.subjects {
             let holders = self.holders_mut(subject.kind);
-            let Some(places) = holders.get_mut(&subject.name) else { continue };
+            let Some(places) = holders.get_mut(subject.name.as_str()) else { continue };
             if let Some(held) = places.get_mut(namespace) {
                 held.retain(|b| b.name != name);
                 if held.is_empty() {
@@ -129,18 +175,23 @@ impl Index {
                 }
             }
             if places.is_empty() {
-                holders.remove(&subject.name);
+                holders.remove(subject.name.as_str());
             }
         }
+        let space = if binding.cluster_role { "" } else { namespace };
+        let role = binding.role.clone();
+        // Decisions may hold it a moment longer.
+        drop(binding);
+        self.forget_role(space, &role);
     }
 
     /// What the roles and bindings say of a request, in upstream's words.
     pub fn decide(&self, request: &Attributes<'_>) -> Decision {
         let mut missing = Vec::new();
         let allowed = self.visit(request.user, request.namespace, |binding, kind, subject| {
-            match self.rules(binding) {
+            match &*binding.rules.load() {
                 Some(rules) if rules.iter().any(|r| r.allows(request)) => {
-                    return Some(allowed_by(binding, kind, subject));
+                    return Some(Granted { binding: binding.clone(), kind, subject: subject.clone() });
                 }
                 Some(_) => {}
                 None => missing.push(missing_role(binding.cluster_role, &binding.role)),
@@ -148,7 +199,7 @@ impl Index {
             None
         });
         match allowed {
-            Some(why) => Decision::Allow(why),
+            Some(granted) => Decision::Allow(Reason::Granted(granted)),
             None if missing.is_empty() => Decision::Deny(String::new()),
             None => Decision::Deny(format!("RBAC: {}", object::field::aggregate(&missing))),
         }
@@ -158,14 +209,12 @@ impl Index {
     /// bindings.
     pub fn rules_for(&self, user: &UserInfo, namespace: &str) -> (Vec<Rule>, Vec<String>) {
         let (mut rules, mut missing) = (Vec::new(), Vec::new());
-        let mut seen: Vec<*const Binding> = Vec::new();
+        let mut seen = HashSet::new();
         self.visit(user, namespace, |binding, _, _| {
-            let place: *const Binding = binding;
-            if seen.contains(&place) {
+            if !seen.insert(Arc::as_ptr(binding)) {
                 return None::<()>;
             }
-            seen.push(place);
-            match self.rules(binding) {
+            match &*binding.rules.load() {
                 Some(found) => rules.extend(found.iter().cloned()),
                 None => missing.push(missing_role(binding.cluster_role, &binding.role)),
             }
@@ -175,8 +224,8 @@ impl Index {
     }
 
     /// The rules of a role that a binding in `namespace` would refer to.
-    pub fn role(&self, namespace: &str, cluster_role: bool, name: &str) -> Option<&[Rule]> {
-        self.roles.get(if cluster_role { "" } else { namespace })?.get(name).map(Vec::as_slice)
+    pub fn role(&self, namespace: &str, cluster_role: bool, name: &str) -> Option<Arc<Vec<Rule>>> {
+        self.roles.get(if cluster_role { "" } else { namespace })?.get(name)?.load_full()
     }
 
     /// Shows the bindings of a user, those of the cluster first, until `look` gives something.
@@ -184,7 +233,7 @@ impl Index {
         &'s self,
         user: &UserInfo,
         namespace: &str,
-        mut look: impl FnMut(&'s Binding, Kind, &str) -> Option<T>,
+        mut look: impl FnMut(&'s Arc<Binding>, Kind, &'s Arc<str>) -> Option<T>,
     ) -> Option<T> {
         let account = user.name.strip_prefix(SERVICE_ACCOUNT);
         let subjects = [(Kind::User, user.name.as_str())]
@@ -195,9 +244,9 @@ impl Index {
         let places = if namespace.is_empty() { &places[..1] } else { &places[..] };
         for place in places {
             for (kind, name) in subjects.clone() {
-                let held = self.holders(kind).get(name).and_then(|places| places.get(*place));
-                for binding in held.into_iter().flatten() {
-                    if let Some(found) = look(binding, kind, name) {
+                let Some((subject, places)) = self.holders(kind).get_key_value(name) else { continue };
+                for binding in places.get(*place).into_iter().flatten() {
+                    if let Some(found) = look(binding, kind, subject) {
                         return Some(found);
                     }
                 }
@@ -221,10 +270,6 @@ impl Index {
             Kind::ServiceAccount => &mut self.accounts,
         }
     }
-
-    fn rules(&self, binding: &Binding) -> Option<&[Rule]> {
-        self.role(&binding.namespace, binding.cluster_role, &binding.role)
-    }
 }
 
 fn take<T>(spaces: &mut Spaces<T>, namespace: &str, name: &str) -> Option<T> {
@@ -242,19 +287,6 @@ fn missing_role(cluster_role: bool, name: &str) -> String {
     format!("{plural}.rbac.authorization.k8s.io {} not found", go::quote(name))
 }
 
-fn allowed_by(binding: &Binding, kind: Kind, subject: &str) -> String {
-    let role_kind = if binding.cluster_role { "ClusterRole" } else { "Role" };
-    let role = go::quote(&binding.role);
-    let subject = describe(kind, subject);
-    if binding.namespace.is_empty() {
-        let name = go::quote(&binding.name);
-        format!("RBAC: allowed by ClusterRoleBinding {name} of {role_kind} {role} to {subject}")
-    } else {
-        let name = go::quote(&format!("{}/{}", binding.name, binding.namespace));
-        format!("RBAC: allowed by RoleBinding {name} of {role_kind} {role} to {subject}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,10 +296,11 @@ mod tests {
         json::parse(text.as_bytes()).unwrap()
     }
 
-    fn decide(index: &Index, name: &str, groups: &[&str], namespace: &str) -> Decision {
+    /// What is said of a request; the error is why it is refused.
+    fn decide(index: &Index, name: &str, groups: &[&str], namespace: &str) -> Result<String, String> {
         let groups = groups.iter().map(|g| (*g).to_owned()).collect();
         let user = UserInfo { name: name.to_owned(), groups, ..UserInfo::default() };
-        index.decide(&Attributes {
+        let decision = index.decide(&Attributes {
             user: &user,
             verb: "get",
             group: "",
@@ -277,7 +310,11 @@ mod tests {
             name: "p",
             namespace,
             path: "",
-        })
+        });
+        match decision {
+            Decision::Allow(reason) => Ok(reason.to_string()),
+            Decision::Deny(reason) => Err(reason),
+        }
     }
 
     fn index() -> Index {
@@ -308,27 +345,35 @@ mod tests {
         let index = index();
         assert_eq!(
             decide(&index, "x", &["ops"], "b"),
-            Decision::Allow(
-                r#"RBAC: allowed by ClusterRoleBinding "all" of ClusterRole "reader" to Group "ops""#.to_owned()
-            )
+            Ok(r#"RBAC: allowed by ClusterRoleBinding "all" of ClusterRole "reader" to Group "ops""#.to_owned())
         );
         assert_eq!(
             decide(&index, "alice", &[], "a"),
-            Decision::Allow(
-                r#"RBAC: allowed by RoleBinding "some/a" of ClusterRole "reader" to User "alice""#.to_owned()
-            )
+            Ok(r#"RBAC: allowed by RoleBinding "some/a" of ClusterRole "reader" to User "alice""#.to_owned())
         );
-        assert_eq!(decide(&index, "alice", &[], "b"), Decision::Deny(String::new()));
+        assert_eq!(decide(&index, "alice", &[], "b"), Err(String::new()));
         assert_eq!(
             decide(&index, "system:serviceaccount:a:sa", &[], "a"),
-            Decision::Allow(
-                r#"RBAC: allowed by RoleBinding "some/a" of ClusterRole "reader" to ServiceAccount "sa/a""#.to_owned()
-            )
+            Ok(r#"RBAC: allowed by RoleBinding "some/a" of ClusterRole "reader" to ServiceAccount "sa/a""#.to_owned())
         );
         assert_eq!(
             decide(&index, "bob", &[], "a"),
-            Decision::Deny(r#"RBAC: role.rbac.authorization.k8s.io "none" not found"#.to_owned())
+            Err(r#"RBAC: role.rbac.authorization.k8s.io "none" not found"#.to_owned())
         );
+    }
+
+    #[test]
+    fn roles_that_nobody_names_are_forgotten() {
+        let mut index = index();
+        let count = |index: &Index| index.roles.values().map(HashMap::len).sum::<usize>();
+        assert_eq!(count(&index), 2);
+        index.remove_binding("a", "broken");
+        assert_eq!(count(&index), 1);
+        index.remove_role("", "reader");
+        assert_eq!(count(&index), 1, "bindings name it");
+        index.remove_binding("a", "some");
+        index.remove_binding("", "all");
+        assert_eq!(count(&index), 0);
     }
 
     #[test]
@@ -336,7 +381,7 @@ mod tests {
         let mut index = index();
         index.remove_binding("", "all");
         index.remove_role("", "reader");
-        assert_eq!(decide(&index, "x", &["ops"], "b"), Decision::Deny(String::new()));
-        assert!(matches!(decide(&index, "alice", &[], "a"), Decision::Deny(reason) if reason.contains("not found")));
+        assert_eq!(decide(&index, "x", &["ops"], "b"), Err(String::new()));
+        assert!(matches!(decide(&index, "alice", &[], "a"), Err(reason) if reason.contains("not found")));
     }
 }

@@ -12,5 +12,5 @@ pub use authorizer::Rbac;
 pub(crate) use bootstrap::{GROUP, ensure};
 pub(crate) use escalation::Attempt;
 pub(crate) use escalation::check as check_escalation;
-pub use index::Index;
+pub use index::{Granted, Index};
 pub use rule::{Rule, compact, uncovered};

@@ -22,6 +22,11 @@ impl Fixture {
 
     /// Sends a request; gives the code and the answer.
     pub async fn send(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        self.send_as("me", &[], method, path, body).await
+    }
+
+    /// Sends a request of somebody who is in some groups.
+    pub async fn send_as(&self, name: &str, groups: &[&str], method: &str, path: &str, body: &str) -> (u16, Value) {
         let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let request = Request::builder()
             .method(Method::from_bytes(method.as_bytes()).unwrap())
@@ -30,7 +35,8 @@ impl Fixture {
             .header("user-agent", "test/1")
             .body(Bytes::copy_from_slice(body.as_bytes()))
             .unwrap();
-        let user = UserInfo { name: "me".into(), ..UserInfo::default() };
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        let user = UserInfo { name: name.into(), groups, ..UserInfo::default() };
         let response = self.server.handle(request, user).await;
         let code = response.status().as_u16();
         let bytes = response.into_body().collect().await.unwrap().to_bytes();

@@ -15,10 +15,10 @@ use self::reload::Reload;
 use crate::storage::{self, Storage};
 use ::controllers::{Settings, Simulated};
 use ::manager::application::clusters::names::NAMESPACE as CLUSTER_NAMESPACE;
-use apiserver::admission::Chain;
 use apiserver::admission::plugins::{Plugin, Plugins};
 use apiserver::admission::policies::{MutatingPolicies, Policies};
 use apiserver::admission::webhooks::Webhooks;
+use apiserver::admission::{Chain, NodeRestriction, OwnerReferences};
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
 use apiserver::debug::Verbosity;
@@ -257,13 +257,20 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     }
     let plugins = Plugins::new(&args.enable_admission_plugins, &args.disable_admission_plugins)?;
     let features = args.features.read()?;
+    if plugins.has(Plugin::NodeRestriction) {
+        admission = admission.with(NodeRestriction);
+    }
     if features.mutating_policies && plugins.has(Plugin::MutatingAdmissionPolicy) {
         admission = admission.with(MutatingPolicies::default());
     }
     if plugins.has(Plugin::ValidatingAdmissionPolicy) {
         admission = admission.with(Policies::default());
     }
-    let admission = admission.with(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes).switched(plugins));
+    let mut admission =
+        admission.with(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes).switched(plugins));
+    if plugins.has(Plugin::OwnerReferencesPermissionEnforcement) {
+        admission = admission.with(OwnerReferences);
+    }
     let options = apiserver::Options {
         authorizer,
         tokens: tokens.clone(),

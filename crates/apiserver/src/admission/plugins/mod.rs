@@ -36,6 +36,8 @@ pub enum Plugin {
     LimitRanger,
     MutatingAdmissionPolicy,
     MutatingAdmissionWebhook,
+    NodeRestriction,
+    OwnerReferencesPermissionEnforcement,
     PersistentVolumeClaimResize,
     PodSecurity,
     Priority,
@@ -49,7 +51,7 @@ pub enum Plugin {
 }
 
 /// All of them, with upstream's names.
-const PLUGINS: [(Plugin, &str); 19] = [
+const PLUGINS: [(Plugin, &str); 21] = [
     (Plugin::CertificateApproval, "CertificateApproval"),
     (Plugin::CertificateSigning, "CertificateSigning"),
     (Plugin::CertificateSubjectRestriction, "CertificateSubjectRestriction"),
@@ -59,6 +61,8 @@ const PLUGINS: [(Plugin, &str); 19] = [
     (Plugin::LimitRanger, "LimitRanger"),
     (Plugin::MutatingAdmissionPolicy, "MutatingAdmissionPolicy"),
     (Plugin::MutatingAdmissionWebhook, "MutatingAdmissionWebhook"),
+    (Plugin::NodeRestriction, "NodeRestriction"),
+    (Plugin::OwnerReferencesPermissionEnforcement, "OwnerReferencesPermissionEnforcement"),
     (Plugin::PersistentVolumeClaimResize, "PersistentVolumeClaimResize"),
     (Plugin::PodSecurity, "PodSecurity"),
     (Plugin::Priority, "Priority"),
@@ -72,10 +76,10 @@ const PLUGINS: [(Plugin, &str); 19] = [
 ];
 
 /// Plugins of upstream that are always on here, or have nothing to do without nodes.
-const FIXED: [&str; 4] = ["ClusterTrustBundleAttest", "NamespaceLifecycle", "NodeRestriction", "PodTopologyLabels"];
+const FIXED: [&str; 3] = ["ClusterTrustBundleAttest", "NamespaceLifecycle", "PodTopologyLabels"];
 
 /// Plugins of upstream that are off by default, and not there.
-const ABSENT: [&str; 14] = [
+const ABSENT: [&str; 13] = [
     "AlwaysAdmit",
     "AlwaysDeny",
     "AlwaysPullImages",
@@ -86,7 +90,6 @@ const ABSENT: [&str; 14] = [
     "LimitPodHardAntiAffinityTopology",
     "NamespaceAutoProvision",
     "NamespaceExists",
-    "OwnerReferencesPermissionEnforcement",
     "PodNodeSelector",
     "PodTolerationRestriction",
     "SecurityContextDeny",
@@ -99,7 +102,8 @@ pub struct Plugins(u32);
 impl Default for Plugins {
     /// Those that are on by default in 1.33.
     fn default() -> Self {
-        Plugins((1 << PLUGINS.len()) - 1)
+        let off = [Plugin::NodeRestriction, Plugin::OwnerReferencesPermissionEnforcement];
+        off.into_iter().fold(Plugins((1 << PLUGINS.len()) - 1), |plugins, plugin| plugins.switched(plugin, false))
     }
 }
 
@@ -255,7 +259,9 @@ mod tests {
     fn plugins_are_switched_by_name() {
         let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
         assert!(Plugins::default().has(Plugin::ServiceAccount));
+        assert!(!Plugins::default().has(Plugin::NodeRestriction));
         let plugins = Plugins::new(&names(&["NodeRestriction"]), &names(&["ServiceAccount", "LimitRanger"])).unwrap();
+        assert!(plugins.has(Plugin::NodeRestriction));
         assert!(!plugins.has(Plugin::ServiceAccount) && !plugins.has(Plugin::LimitRanger));
         assert!(plugins.has(Plugin::ResourceQuota) && plugins.has(Plugin::TaintNodesByCondition));
         assert!(Plugins::new(&[], &names(&["NamespaceLifecycle", "AlwaysPullImages"])).is_ok());

@@ -7,8 +7,8 @@ use super::params;
 use super::select::{self, Seen};
 use super::verdict::{self, Objection, Verdict};
 use crate::Server;
-use crate::admission::Attributes;
 use crate::admission::matching::{Matching, Versions};
+use crate::admission::{Attributes, forbidden};
 use crate::answer::Outcome;
 use crate::audit;
 use object::{Status, Value, json, map};
@@ -165,7 +165,7 @@ fn failure(bound: &Bound, binding: &Binding, objection: &Objection) -> String {
 
 /// The answer to a request that is refused.
 fn refusal(attributes: Attributes<'_>, object: Option<&Value>, denial: Denial) -> Status {
-    let mut status = select::forbidden(attributes, object, &denial.message);
+    let mut status = forbidden(attributes, object, &denial.message);
     status.reason = denial.reason;
     status.code = match denial.reason {
         "Forbidden" => 403,

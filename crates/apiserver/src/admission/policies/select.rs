@@ -4,12 +4,11 @@ use super::binding::Binding;
 use super::params;
 use super::policy::Policy;
 use crate::Server;
-use crate::admission::Attributes;
 use crate::admission::authorizer::{Check, Who};
 use crate::admission::cel::Scope;
 use crate::admission::matching::{Matching, Place};
 use crate::catalogue::Resource;
-use object::{Status, Value};
+use object::Value;
 use std::sync::Arc;
 
 /// What a policy makes of a request that it is about.
@@ -92,17 +91,4 @@ impl<'m> Seen<'m> {
         };
         (scope, Scope { request: &self.conditions, namespace: &Value::Null, ..scope })
     }
-}
-
-/// The answer to a request that is refused.
-pub(super) fn forbidden(attributes: Attributes<'_>, object: Option<&Value>, message: &str) -> Status {
-    let own = |object: &Value| match object.name() {
-        "" => Some(object.meta_str("generateName").to_owned()).filter(|prefix| !prefix.is_empty()),
-        name => Some(name.to_owned()),
-    };
-    let name = match attributes.name {
-        "" => object.and_then(own).unwrap_or_else(|| "Unknown".to_owned()),
-        name => name.to_owned(),
-    };
-    Status::forbidden(attributes.resource.qualified(), &name, message)
 }

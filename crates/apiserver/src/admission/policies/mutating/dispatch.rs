@@ -3,7 +3,6 @@
 use super::definition::{Definition, Expressions, Mutation};
 use super::patch::{self, Failed};
 use crate::Server;
-use crate::admission::Attributes;
 use crate::admission::cel::{Judgement, OUT_OF_BUDGET, POLICY_BUDGET, Run, Scope, Variables, judge};
 use crate::admission::matching::{Current, Matching, Place};
 use crate::admission::policies::binding::Binding;
@@ -11,6 +10,7 @@ use crate::admission::policies::configured::{Bound, Configured};
 use crate::admission::policies::params::text;
 use crate::admission::policies::select::{self, Seen};
 use crate::admission::rounds::Reinvocation;
+use crate::admission::{Attributes, forbidden};
 use crate::answer::Outcome;
 use crate::ownership;
 use object::field::aggregate;
@@ -218,7 +218,7 @@ impl Errors {
     fn refusal(mut self, attributes: Attributes<'_>, object: Option<&Value>) -> Option<Status> {
         self.0.sort_by_key(|(_, setup)| !setup);
         let (first, setup) = self.0.first()?;
-        let mut status = select::forbidden(attributes, object, "");
+        let mut status = forbidden(attributes, object, "");
         status.message.clone_from(first);
         if !setup {
             status.reason = "Invalid";
