@@ -5,7 +5,7 @@
 mod support;
 
 use apiserver::auth::UserInfo;
-use apiserver::authorize::{Answer, Attributes, Authorizer, Decision};
+use apiserver::authorize::{Answer, Attributes, Authorizer, Decision, Reason};
 use apiserver::limits::Limits;
 use apiserver::{Options, Server};
 use bytes::Bytes;
@@ -23,7 +23,7 @@ impl Authorizer for Slow {
             if attributes.user.name.starts_with("slow") {
                 let _let = self.0.acquire().await;
             }
-            Decision::Allow(String::new())
+            Decision::Allow(Reason::NONE)
         })
     }
 }
