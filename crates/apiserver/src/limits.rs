@@ -252,7 +252,8 @@ mod tests {
         drop(seat);
         assert_eq!(turnstile.state.lock().inside, 0);
         assert!(turnstile.enter("c", PATIENCE).await.is_some());
-        assert_eq!((turnstile.state.lock().inside, turnstile.state.lock().waiting), (0, 0));
+        let state = turnstile.state.lock();
+        assert_eq!((state.inside, state.waiting), (0, 0));
     }
 
     #[test]
