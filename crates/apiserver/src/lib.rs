@@ -36,7 +36,7 @@ mod handlers;
 pub mod health;
 pub mod http;
 pub mod limits;
-mod metrics;
+pub mod metrics;
 pub mod openapi;
 pub mod ownership;
 pub mod rbac;
@@ -48,4 +48,4 @@ pub mod table;
 pub mod webhooks;
 mod yaml;
 
-pub use server::{Clock, Options, Server, StartError};
+pub use server::{Clock, MoreMetrics, Options, Server, StartError};

@@ -59,6 +59,8 @@ pub struct Options {
     pub verbosity: Option<Verbosity>,
     /// How many requests are handled at the same time.
     pub limits: Limits,
+    /// Adds to `/metrics` what others measure in this process.
+    pub more_metrics: Option<MoreMetrics>,
     /// The address and port by which clients reach the server, for those that ask `/api` for it.
     pub advertised: String,
     /// Whether other servers write to the same store.
@@ -81,11 +83,15 @@ impl Default for Options {
             optional: Vec::new(),
             verbosity: None,
             limits: Limits::default(),
+            more_metrics: None,
             advertised: String::new(),
             shared: false,
         }
     }
 }
+
+/// Writes measurements in the Prometheus text form to the end of a text.
+pub type MoreMetrics = Arc<dyn Fn(&mut String) + Send + Sync>;
 
 /// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,7 @@ use client::{Client, Clock};
 use keeper::Desired;
 use object::selector::Labels;
 use object::{Map, Value};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use template::Data;
 
@@ -40,7 +40,7 @@ impl Turn<'_> {
     }
 }
 
-/// Collects what a parent declares, reading through `client`.
+/// Collects what a parent declares, reading through `client`; what it declares for namespaces perhaps for `only` some.
 ///
 /// # Errors
 ///
@@ -52,9 +52,10 @@ pub async fn collect(
     client: Client,
     clock: &Clock,
     moment: Moment,
+    only: Option<&BTreeSet<String>>,
 ) -> Result<Collected, String> {
-    let mut collector =
-        Collector { parent, metadata, tenancy, loader: Loader::new(client), clock, moment, desired: Vec::new() };
+    let loader = Loader::new(client);
+    let mut collector = Collector { parent, metadata, tenancy, loader, clock, moment, only, desired: Vec::new() };
     if !parent.namespace.is_empty() {
         let name = tenancy.tenant_of(&parent.namespace);
         let tenant = name.as_deref().and_then(|name| tenancy.tenant(name));
@@ -100,6 +101,7 @@ struct Collector<'a> {
     loader: Loader,
     clock: &'a Clock,
     moment: Moment,
+    only: Option<&'a BTreeSet<String>>,
     desired: Vec<Desired>,
 }
 
@@ -108,6 +110,9 @@ impl Collector<'_> {
     async fn tenant(&mut self, tenant: &Arc<Value>) -> Result<(), String> {
         let clean = sanitised(tenant);
         for namespace in self.tenancy.namespaces(tenant.name()) {
+            if self.only.is_some_and(|only| !only.contains(namespace.name())) {
+                continue;
+            }
             let labels = namespace.at(&["metadata", "labels"]).and_then(Value::as_object).cloned();
             let namespace = sanitised(&namespace);
             let turn = Turn { tenant: Some(&clean), tenant_name: tenant.name(), namespace: Some(&namespace) };

@@ -8,6 +8,7 @@
 //! * [`application`]: Applications and their ResourceTrackers;
 //! * [`permit`]: permits: phases, templates, parameters, approval;
 //! * [`admission`]: defaults, checks, and the protection of what is managed;
+//! * [`metrics`]: what it measures;
 //! * [`render`], [`load`], [`collect`]: from declarations to targets;
 //! * [`condition`]: CEL; [`duration`], [`status`], [`identity`]: the parts that everything shares.
 //!
@@ -22,6 +23,7 @@
 
 pub mod admission;
 pub mod application;
+mod asked;
 pub mod block;
 pub mod collect;
 pub mod condition;
@@ -30,6 +32,7 @@ pub mod identity;
 pub mod kinds;
 pub mod load;
 mod manager;
+pub mod metrics;
 pub mod permit;
 mod permit_templates;
 mod permits;
@@ -43,3 +46,4 @@ mod tenants;
 
 pub use admission::Admission;
 pub use manager::{Manager, Options, run};
+pub use metrics::Metrics;

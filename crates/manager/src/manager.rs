@@ -1,20 +1,22 @@
 //! The manager: its caches, queues and controllers.
 
 use crate::admission::{Admission, BY_PROTECTED, Request, protected, reduce};
+use crate::asked::Asked;
 use crate::kinds::{
     CONFIGURATIONS, GLOBAL_PERMIT_TEMPLATES, GLOBAL_TENANT_RESOURCES, PERMIT_TEMPLATES, PERMITS, TENANT_RESOURCES,
     TENANTS, install,
 };
+use crate::metrics::Metrics;
 use crate::permit_templates::PermitTemplates;
 use crate::permits::{self, Permits};
 use crate::replication::Account;
 use crate::replications::{self, Replications};
-use crate::runner;
+use crate::runner::{self, Reconciler};
 use crate::tenancy::{TENANT_LABEL, Tenancy, is_deleted};
 use crate::tenants::{ROLE_BINDINGS, Tenants, role_bindings_selection};
 use crate::{application, identity::Defaults, replication, status};
 use client::cache::Selection;
-use client::events::Recorder;
+use client::events::{EventType, Marks, Recorder};
 use client::resources::NAMESPACES;
 use client::{Cache, Change, Client, Clock, Error, Queue};
 use keeper::Keeper;
@@ -42,6 +44,8 @@ pub struct Options {
     pub user: String,
     /// The manager's part in admission, if it has one.
     pub admission: Admission,
+    /// Where its measurements go.
+    pub metrics: Metrics,
     /// How the controller of Applications runs; its clock is this one's.
     pub applications: application::Options,
 }
@@ -53,6 +57,7 @@ impl Default for Options {
             install: true,
             user: USER.to_owned(),
             admission: Admission::default(),
+            metrics: Metrics::default(),
             applications: application::Options::default(),
         }
     }
@@ -64,6 +69,7 @@ pub(crate) struct Shared {
     pub keeper: Keeper,
     pub clock: Clock,
     pub recorder: Recorder,
+    pub metrics: Metrics,
     pub tenancy: Tenancy,
     pub configurations: Arc<Cache>,
     pub tenant_resources: Arc<Cache>,
@@ -73,6 +79,8 @@ pub(crate) struct Shared {
     pub global_permit_templates: Arc<Cache>,
     /// Keys of both kinds: `NAMESPACE/NAME`, or `NAME`.
     pub replications: Queue,
+    /// For how much of them there is work.
+    pub asked: Asked,
     /// The user as whom the client works.
     user: String,
     /// The accounts that work for parents, by the parents' keys.
@@ -110,6 +118,26 @@ impl Shared {
         // Where another replica does the work, only statuses say who does it.
         self.accounts.lock().values().any(|a| a.namespace == namespace && a.name == name)
             || self.parents().into_iter().any(|cache| !cache.indexed(BY_ACCOUNT, user).is_empty())
+    }
+
+    /// Tells people that something is wrong with an object. Where events about what is in no namespace go is configured.
+    pub fn warn(&self, object: &Value, reason: &str, message: &str) {
+        let configuration = self.configurations.get("", "default");
+        let namespace = configuration.as_deref().and_then(|c| c.str_at(&["spec", "events", "namespace"]));
+        let marks = Marks { namespace: namespace.unwrap_or_default(), ..Marks::default() };
+        self.recorder.event_with(object, marks, EventType::Warning, reason, message);
+    }
+
+    /// There is work for a TenantResource or GlobalTenantResource.
+    pub fn ask(&self, key: &str) {
+        self.asked.whole(key);
+        self.replications.add(key.to_owned());
+    }
+
+    /// There is work for a parent in a new namespace.
+    fn ask_part(&self, key: &str, namespace: &str) {
+        self.asked.part(key, namespace);
+        self.replications.add(key.to_owned());
     }
 
     /// What manages objects.
@@ -177,6 +205,7 @@ impl Manager {
         let shared = Arc::new(Shared {
             keeper: Keeper::new(keeper::Options { clock: options.clock.clone(), ..keeper::Options::default() }),
             recorder: Recorder::new(&client, "capsule-controller", options.clock.clone()),
+            metrics: options.metrics.clone(),
             tenancy: Tenancy::new(tenants.clone(), namespaces.clone()),
             configurations: open(&CONFIGURATIONS),
             tenant_resources: reduced(&TENANT_RESOURCES),
@@ -185,6 +214,7 @@ impl Manager {
             permit_templates: open(&PERMIT_TEMPLATES),
             global_permit_templates: open(&GLOBAL_PERMIT_TEMPLATES),
             replications: Queue::default(),
+            asked: Asked::default(),
             user: options.user,
             accounts: Mutex::default(),
             clock: options.clock,
@@ -208,7 +238,9 @@ impl Manager {
             cache.index(BY_ACCOUNT, recorded_accounts);
         }
         options.admission.begin(&shared);
-        let applications = application::Options { clock: shared.clock.clone(), ..options.applications };
+        options.metrics.begin(&shared);
+        let (clock, metrics) = (shared.clock.clone(), shared.metrics.clone());
+        let applications = application::Options { clock, metrics, ..options.applications };
         Ok(Manager { shared, tenants, namespaces, bindings, applications })
     }
 
@@ -221,23 +253,23 @@ impl Manager {
 
         let queue = Queue::default();
         on_tenancy(&tenants, &namespaces, &bindings, &queue);
-        runner::run(&mut tasks, Arc::new(Tenants::new(shared.clone(), bindings)), &queue, WIDTH);
+        runner::run(&mut tasks, Arc::new(Tenants::new(shared.clone(), bindings)), &queue, WIDTH, &shared.metrics);
 
         // What was managed before is known before anything is done, so that nothing is taken for nobody's.
         let replications = Replications::new(shared.clone());
         replications.load().await;
         on_replications(&shared, &tenants, &namespaces);
-        runner::run(&mut tasks, Arc::new(replications), &shared.replications, WIDTH);
+        runner::run(&mut tasks, Arc::new(replications), &shared.replications, WIDTH, &shared.metrics);
 
         let permits = Queue::default();
         let controller = Permits::new(shared.clone());
         shared.permits.list().iter().for_each(|permit| controller.load(permit));
         on_permits(&shared.permits, &permits);
-        runner::run(&mut tasks, Arc::new(controller), &permits, WIDTH);
+        runner::run(&mut tasks, Arc::new(controller), &permits, WIDTH, &shared.metrics);
 
         let queue = Queue::default();
         on_templates([&shared.permit_templates, &shared.global_permit_templates], &namespaces, &queue);
-        runner::run(&mut tasks, Arc::new(PermitTemplates::new(shared.clone())), &queue, 1);
+        runner::run(&mut tasks, Arc::new(PermitTemplates::new(shared.clone())), &queue, 1, &shared.metrics);
 
         let cluster: Arc<dyn keeper::Cluster> = Arc::new(shared.client.clone());
         let keeper = shared.keeper.clone();
@@ -263,8 +295,10 @@ async fn heal(shared: Arc<Shared>, permits: Queue) {
     loop {
         let drift = shared.keeper.drifted().await;
         if let Some(key) = drift.parent.strip_prefix(replications::PREFIX) {
-            shared.replications.add(key.to_owned());
+            shared.metrics.drifted(Replications::NAME, key);
+            shared.ask(key);
         } else if let Some(key) = drift.parent.strip_prefix(permits::PREFIX) {
+            shared.metrics.drifted(Permits::NAME, key);
             permits.add(key.to_owned());
         }
     }
@@ -340,7 +374,7 @@ fn on_replications(shared: &Arc<Shared>, tenants: &Cache, namespaces: &Cache) {
         cache.subscribe(move |change| {
             let Some(shared) = weak.upgrade() else { return };
             if is_declared_anew(change) {
-                shared.replications.add(change.key());
+                shared.ask(&change.key());
             }
             let ready = |o: &Option<Arc<Value>>| o.as_deref().is_some_and(status::is_ready);
             if ready(&change.old) != ready(&change.new) {
@@ -349,7 +383,7 @@ fn on_replications(shared: &Arc<Shared>, tenants: &Cache, namespaces: &Cache) {
                 // The cache tells changes while it holds its lock for writing no longer: it may be read here.
                 for other in of.in_namespace(&namespace) {
                     if replication::depends_on(&other).any(|d| d == name) {
-                        shared.replications.add(client::cache::key(&other));
+                        shared.ask(&client::cache::key(&other));
                     }
                 }
             }
@@ -359,7 +393,7 @@ fn on_replications(shared: &Arc<Shared>, tenants: &Cache, namespaces: &Cache) {
     tenants.subscribe(move |change| {
         let Some(shared) = weak.upgrade() else { return };
         if is_declared_anew(change) {
-            enqueue(&shared, change.object().name());
+            enqueue(&shared, change.object().name(), None);
         }
     });
     let weak = Arc::downgrade(shared);
@@ -369,8 +403,10 @@ fn on_replications(shared: &Arc<Shared>, tenants: &Cache, namespaces: &Cache) {
         let (old, new) = (tenant(&change.old), tenant(&change.new));
         let goes = |o: &Option<Arc<Value>>| o.as_deref().is_some_and(is_deleted);
         if old != new || is_declared_anew(change) || goes(&change.old) != goes(&change.new) {
+            // What is new changes nothing for what was there.
+            let fresh = if change.old.is_none() { change.new.as_deref().map(Value::name) } else { None };
             for tenant in [old, new].into_iter().flatten() {
-                enqueue(&shared, &tenant);
+                enqueue(&shared, &tenant, fresh);
             }
         }
     });
@@ -380,20 +416,23 @@ fn on_replications(shared: &Arc<Shared>, tenants: &Cache, namespaces: &Cache) {
         let part = |o: &Option<Arc<Value>>| o.as_deref().map(|o| Defaults::read(Some(o))).unwrap_or_default();
         if part(&change.old) != part(&change.new) {
             for cache in [&shared.tenant_resources, &shared.global_tenant_resources] {
-                cache.list().iter().for_each(|o| shared.replications.add(client::cache::key(o)));
+                cache.list().iter().for_each(|o| shared.ask(&client::cache::key(o)));
             }
         }
     });
 }
 
-/// What a tenant's change means work for.
-fn enqueue(shared: &Shared, tenant: &str) {
-    for global in shared.global_tenant_resources.list() {
-        shared.replications.add(client::cache::key(&global));
-    }
-    for namespace in shared.tenancy.all_namespaces(tenant) {
-        for own in shared.tenant_resources.in_namespace(namespace.name()) {
-            shared.replications.add(client::cache::key(&own));
+/// What a tenant's change means work for: perhaps only in a new namespace.
+fn enqueue(shared: &Shared, tenant: &str, fresh: Option<&str>) {
+    let ask = |parent: &Value| {
+        let key = client::cache::key(parent);
+        match fresh {
+            Some(namespace) => shared.ask_part(&key, namespace),
+            None => shared.ask(&key),
         }
+    };
+    shared.global_tenant_resources.list().iter().for_each(|global| ask(global));
+    for namespace in shared.tenancy.all_namespaces(tenant) {
+        shared.tenant_resources.in_namespace(namespace.name()).iter().for_each(|own| ask(own));
     }
 }

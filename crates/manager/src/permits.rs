@@ -15,7 +15,7 @@ use crate::runner::Reconciler;
 use crate::status::{self, Condition, rfc3339};
 use crate::tenancy::{is_deleted, is_terminating};
 use crate::{block, duration};
-use client::events::EventType;
+use client::events::{EventType, Marks};
 use client::resources::SERVICE_ACCOUNTS;
 use client::{Client, DeleteParams, Error};
 use jiff::{SignedDuration, Timestamp};
@@ -28,6 +28,9 @@ use std::time::Duration;
 pub(crate) const PREFIX: &str = "permit/";
 /// The annotation that says until when a permit lasts.
 const ACTIVE_UNTIL: &str = "projectcapsule.dev/active-until";
+/// The labels of events that say who did it.
+const EVENT_ACTOR: &str = "event.projectcapsule.dev/actor";
+const EVENT_ACTOR_KIND: &str = "event.projectcapsule.dev/actor-kind";
 /// When what waits is looked at again.
 const SOON: Duration = Duration::from_secs(2);
 /// When a permit whose template is not right is looked at again at the latest.
@@ -156,7 +159,12 @@ impl Step<'_> {
             let message = transition.str_at(&["message"]).unwrap_or_default();
             let text = format!("{phase} by {actor} {message}");
             let reason = transition.str_at(&["reason"]).unwrap_or(phase.name()).to_owned();
-            self.shared.recorder.event(self.permit, EventType::Normal, &reason, text.trim());
+            let labels = map! {
+                EVENT_ACTOR => record::actor_label(actor),
+                EVENT_ACTOR_KIND => transition.str_at(&["actor", "type"]).unwrap_or("User"),
+            };
+            let marks = Marks { labels, ..Marks::default() };
+            self.shared.recorder.event_with(self.permit, marks, EventType::Normal, &reason, text.trim());
             transition.set_at(&["eventTime"], rfc3339(self.now).into());
             told = true;
         }

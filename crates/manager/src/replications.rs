@@ -5,15 +5,15 @@ use crate::identity::acting_as;
 use crate::kinds::{GLOBAL_TENANT_RESOURCES, TENANT_RESOURCES};
 use crate::manager::Shared;
 use crate::render::Moment;
-use crate::replication::{Account, Replication};
+use crate::replication::{Account, Replication, Scope};
 use crate::runner::Reconciler;
 use crate::status::{self, Condition};
 use crate::tenancy::is_deleted;
-use client::events::EventType;
 use client::{Api, BoxFuture, Error, ListParams, Patch, PatchParams, Resource};
 use keeper::{Extent, Family, Item, Journal, Naming, Outcome, Parent, Run};
 use object::{Map, Value, map};
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +42,7 @@ impl Reconciler for Replications {
             self.forget(&format!("{PREFIX}{key}"));
             return Ok(None);
         };
+        let asked = self.shared.asked.take(key);
         let record = Record::new(&api, &object);
         if is_deleted(&object) {
             return self.clean_up(&record).await;
@@ -66,7 +67,9 @@ impl Reconciler for Replications {
         let account = self.shared.defaults().resolve(parent.account.as_ref(), namespace);
         // Admission lets only a recorded account write what is protected, in whichever replica it is asked.
         record.status(map! { "serviceAccount" => account_value(account.as_ref()) }).await?;
-        let mut wanted = self.work(&parent, &object, account.as_ref(), &record).await?;
+        let is_current = object.annotation(REQUESTED_AT).is_none() && status::is_observed(&object);
+        let only = asked.filter(|_| is_current && (!namespace.is_empty() || parent.scope == Scope::Namespace));
+        let mut wanted = self.work(&parent, &object, account.as_ref(), &record, only.as_ref()).await?;
         let retry = wanted.retry_after;
         wanted.status.insert("observedGeneration", generation);
         record.status(wanted.status).await?;
@@ -136,6 +139,7 @@ impl Replications {
         object: &Value,
         account: Option<&Account>,
         record: &Record<'_>,
+        only: Option<&BTreeSet<String>>,
     ) -> Result<Work, Error> {
         let inventory = Item::read_all(object.at(&["status", "processedItems"]));
         let is_empty = inventory.is_empty();
@@ -147,21 +151,27 @@ impl Replications {
         let client = acting_as(&self.shared.client, account);
         let metadata: Value = map! { "metadata" => object.get("metadata").cloned().unwrap_or_default() }.into();
         let shared = &self.shared;
-        let collected =
-            collect(declared, &metadata, &shared.tenancy, client.clone(), &shared.clock, moment(shared.now())).await;
+        let (time, reader) = (moment(shared.now()), client.clone());
+        let collected = collect(declared, &metadata, &shared.tenancy, reader, &shared.clock, time, only).await;
         let Collected { desired, tenants } = match collected {
             Ok(collected) => collected,
             Err(error) => return Ok(failed(&error)),
         };
         let parent = parent(object);
         let verify = object.annotation(REQUESTED_AT).is_some();
-        let run = Run { parent: &parent, inventory, desired, extent: Extent::Whole, verify };
+        // For new namespaces nothing is released, and nothing is said of all the others.
+        let extent = if only.is_some() { Extent::Part } else { Extent::Whole };
+        let run = Run { parent: &parent, inventory, desired, extent, verify };
         let outcome = shared.keeper.reconcile(&client, run, record).await?;
         let condition = verdict(&outcome);
         self.tell(object, &condition, &outcome);
-        let mut status = self.conditions(object, &[condition, Condition::cordoned(false)]);
+        let is_silent = only.is_some() && condition.status == Some(true);
+        let mut status = match is_silent {
+            true => Map::new(),
+            false => self.conditions(object, &[condition, Condition::cordoned(false)]),
+        };
         items(&outcome.items).into_iter().for_each(|(k, v)| drop(status.insert(k, v)));
-        if declared.namespace.is_empty() {
+        if declared.namespace.is_empty() && only.is_none() {
             status.insert("selectedTenants", tenants);
         }
         Ok(Work { status, retry_after: outcome.retry_after, is_empty: outcome.items.is_empty() })
@@ -229,11 +239,11 @@ impl Replications {
     fn tell(&self, object: &Value, condition: &Condition, outcome: &Outcome) {
         let known = status::condition(object, "Ready").and_then(|c| c.str_at(&["message"]));
         if condition.status == Some(false) && known != Some(&condition.message) {
-            self.shared.recorder.event(object, EventType::Warning, "ReconcileFailed", &condition.message);
+            self.shared.warn(object, "ReconcileFailed", &condition.message);
         }
         for target in &outcome.fought_over {
             let message = format!("another actor changes {target} back again and again");
-            self.shared.recorder.event(object, EventType::Warning, "FoughtOver", &message);
+            self.shared.warn(object, "FoughtOver", &message);
         }
     }
 }

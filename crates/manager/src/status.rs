@@ -84,6 +84,11 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     all.iter().find(|c| c.str_at(&["type"]) == Some(kind))
 }
 
+/// Whether the status of an object is about what is declared now.
+pub fn is_observed(object: &Value) -> bool {
+    object.at(&["status", "observedGeneration"]).and_then(Value::as_int) == Some(generation(object))
+}
+
 /// `metadata.generation`.
 pub fn generation(object: &Value) -> i64 {
     object.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or_default()

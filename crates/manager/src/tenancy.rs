@@ -24,6 +24,11 @@ impl Tenancy {
         Tenancy { tenants, namespaces }
     }
 
+    /// All tenants, by name.
+    pub fn tenants(&self) -> Vec<Arc<Value>> {
+        self.tenants.list()
+    }
+
     /// A tenant that is not being deleted.
     pub fn tenant(&self, name: &str) -> Option<Arc<Value>> {
         self.tenants.get("", name).filter(|t| !is_deleted(t))

@@ -135,6 +135,16 @@ fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
+/// What stands on a page that is served without TLS.
+fn get(port: u16, path: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    page
+}
+
 fn is_forbidden(code: u16, answer: &Value, why: &str) -> bool {
     code == 403 && answer.str_at(&["message"]).unwrap_or_default().contains(why)
 }
@@ -144,7 +154,9 @@ fn other_servers_ask_the_manager_what_may_be_written() {
     let mut f = Fixture::new();
     let port = free_port();
     let flags = [format!("--webhook-listen=127.0.0.1:{port}"), format!("--webhook-url=https://127.0.0.1:{port}")];
-    let flags = [flags[0].as_str(), &flags[1], "--leader-elect=false"];
+    let metrics = free_port();
+    let listen = format!("--metrics-listen=127.0.0.1:{metrics}");
+    let flags = [flags[0].as_str(), &flags[1], "--leader-elect=false", &listen];
     let manager = f.manager(&flags);
     f.there(&format!("{ADMISSION}/validatingwebhookconfigurations/stanchion-manager"));
     f.person("mallory");
@@ -183,6 +195,20 @@ fn other_servers_ask_the_manager_what_may_be_written() {
     let account = "/api/v1/namespaces/solar-a/serviceaccounts/runner";
     f.refused("mallory", "DELETE", account, "", "the service account is used by TenantResource solar-a/s");
 
+    // Namespaces go to the tenants of their makers, and what is in them is labelled.
+    f.apply(
+        &format!("{CAPSULE}/tenants/wind"),
+        "{apiVersion: capsule.clastix.io/v1beta2, kind: Tenant, metadata: {name: wind}, spec: {owners: [{kind: User, name: owner}]}}",
+    );
+    f.person("owner");
+    let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: wind-a}}";
+    let of_wind = |_: u16, n: &Value| n.label("capsule.clastix.io/tenant") == Some("wind");
+    f.until("owner", "POST", "/api/v1/namespaces?dryRun=All", namespace, of_wind);
+    let stolen = "{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {capsule.clastix.io/tenant: wind}}}";
+    f.refused("mallory", "POST", "/api/v1/namespaces", stolen, "you are not an owner of tenant");
+    let own = f.there("/api/v1/namespaces/solar-a/configmaps/own");
+    assert_eq!(own.label("capsule.clastix.io/managed-by"), Some("solar"));
+
     // What others do to the registrations is put back.
     for kind in ["validating", "mutating"] {
         let path = format!("{ADMISSION}/{kind}webhookconfigurations/stanchion-manager");
@@ -216,6 +242,28 @@ fn other_servers_ask_the_manager_what_may_be_written() {
     assert_eq!(active.str_at(&["status", "review", "reviewer", "name"]), Some("alice"));
     f.refused("alice", "DELETE", &p, "", "a permit in phase Active must expire first");
     f.refused("alice", "DELETE", "/api/v1/namespaces/solar-a/configmaps/made", "", "protected by ResourcePermit");
+
+    // What is measured has the original's names, and events say who did it.
+    let page = get(metrics, "/metrics");
+    for line in [
+        "capsule_tenant_condition{tenant=\"solar\",condition=\"Ready\"} 1\n",
+        "capsule_tenant_namespace_count{tenant=\"solar\"} 1\n",
+        "capsule_resource_condition{name=\"r\",target_namespace=\"solar-a\",condition=\"Ready\"} 1\n",
+        "capsule_resourcepermit_phase{name=\"p\",target_namespace=\"solar-a\",status=\"Active\"} 1\n",
+        "controller_runtime_webhook_requests_total{code=\"200\",webhook=\"validate\"}",
+        "controller_runtime_reconcile_total{controller=\"replications\",result=\"requeue_after\"}",
+        "workqueue_depth{name=\"permits\"} 0\n",
+        "stanchion_manager_inventory_items{kind=\"TenantResource\"} 2\n",
+        "process_resident_memory_bytes ",
+    ] {
+        assert!(page.contains(line), "{line} is not in\n{page}");
+    }
+    assert!(get(metrics, "/readyz").ends_with("ok"));
+    let events = "/api/v1/namespaces/solar-a/events?labelSelector=event.projectcapsule.dev/actor=alice";
+    let told =
+        f.until("", "GET", events, "", |_, l| l.get("items").and_then(Value::as_array).is_some_and(|i| !i.is_empty()));
+    let first = told.get("items").and_then(Value::as_array).unwrap().first().unwrap();
+    assert_eq!(first.label("event.projectcapsule.dev/actor-kind"), Some("User"));
 
     // Without a manager nothing that is protected changes, and everything else does.
     let secret = "/api/v1/namespaces/capsule-system/secrets/stanchion-manager-webhook";

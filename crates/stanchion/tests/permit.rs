@@ -194,3 +194,48 @@ fn what_is_wrong_is_said_in_words_that_help() {
     let plain = Fixture::new(&[]);
     assert!(plain.refused("list").contains("the cluster does not serve permits: run `stanchion manager`"));
 }
+
+#[test]
+fn kubeconfigs_of_every_form_are_understood() {
+    let f = Fixture::new(&["--manager"]);
+    f.apply(TEMPLATE);
+    let file = std::fs::read_to_string(&f.server.kubeconfig).unwrap();
+    let whole = object::yaml::parse(file.as_bytes()).unwrap();
+    let cluster = whole.get("clusters").and_then(object::Value::as_array).unwrap()[0].clone();
+    let authority = cluster.str_at(&["cluster", "certificate-authority-data"]).unwrap();
+    let (url, folder) = (&f.server.url, f.server.folder());
+    std::fs::write(folder.join("token"), "admintoken\n").unwrap();
+    let program = "{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh, args: ['-c', 'echo \"{\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\",\\\"status\\\":{\\\"token\\\":\\\"admintoken\\\"}}\"']}}";
+    let trusted = format!("server: '{url}', certificate-authority-data: {authority}");
+    for (cluster, user, expected) in [
+        (trusted.as_str(), program, Ok(())),
+        (&trusted, "{tokenFile: token}", Ok(())),
+        (&format!("{trusted}, tls-server-name: localhost"), "{token: admintoken}", Ok(())),
+        (&format!("{trusted}, tls-server-name: example.com"), "{token: admintoken}", Err("cannot reach")),
+        (&format!("server: '{url}', insecure-skip-tls-verify: true"), "{token: admintoken}", Ok(())),
+        (
+            &format!("{trusted}, proxy-url: 'http://p'"),
+            "{token: admintoken}",
+            Err("proxy-url http://p is not supported"),
+        ),
+        (&trusted, "{token: wrong}", Err("Unauthorized")),
+        (&trusted, &program.replace("admintoken", "wrong"), Err("Unauthorized")),
+        (
+            &trusted,
+            "{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: no-such-program, installHint: get it}}",
+            Err("get it"),
+        ),
+    ] {
+        let path = folder.join("other.kubeconfig");
+        let text = format!(
+            "{{current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], clusters: [{{name: c, cluster: {{{cluster}}}}}], users: [{{name: u, user: {user}}}]}}"
+        );
+        std::fs::write(&path, text).unwrap();
+        let output = Command::new(PROGRAM).args(["permit", "list", "--kubeconfig"]).arg(&path).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        match expected {
+            Ok(()) => assert!(output.status.success(), "{cluster} {user}: {said}"),
+            Err(why) => assert!(!output.status.success() && said.contains(why), "{cluster} {user}: {said}"),
+        }
+    }
+}

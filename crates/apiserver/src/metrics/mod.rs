@@ -3,6 +3,7 @@
 mod page;
 mod process;
 
+pub use page::of_process;
 pub(crate) use page::respond;
 
 use crate::catalogue::{Catalogue, Resource};

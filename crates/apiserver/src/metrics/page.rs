@@ -29,7 +29,17 @@ pub(crate) async fn respond(server: &Server, info: &RequestInfo) -> Option<Respo
     let labels = format!("git_version=\"{}\",platform=\"{}\"", health::git_version(), health::platform());
     page.series("kubernetes_build_info", "gauge", "What runs, as its labels.", [(labels, 1)]);
     process::write(&mut page);
+    if let Some(more) = &server.options.more_metrics {
+        more(&mut page.0);
+    }
     Some(bytes_of_type(200, "text/plain; version=0.0.4; charset=utf-8", page.0))
+}
+
+/// Adds what the system tells of the process (Linux only) to a text in the Prometheus form.
+pub fn of_process(text: &mut String) {
+    let mut page = Page(std::mem::take(text));
+    process::write(&mut page);
+    *text = page.0;
 }
 
 /// A page in the text form.

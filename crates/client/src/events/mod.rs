@@ -34,6 +34,15 @@ impl EventType {
     }
 }
 
+/// What an event bears beside what it tells.
+#[derive(Clone, Debug, Default)]
+pub struct Marks<'a> {
+    /// Its labels.
+    pub labels: Map,
+    /// Where it is if the object is in no namespace; `default` if empty.
+    pub namespace: &'a str,
+}
+
 /// Records events of one component. Cheap to clone; clones count together.
 #[derive(Clone)]
 pub struct Recorder {
@@ -76,17 +85,30 @@ impl Recorder {
 
     /// Tells an event of what an object reference names.
     pub fn event_about(&self, involved: Map, ty: EventType, reason: &str, message: &str) {
+        self.tell(involved, Marks::default(), ty, reason, message);
+    }
+
+    /// Tells an event that bears more than what is told of the object.
+    pub fn event_with(&self, object: &Value, marks: Marks<'_>, ty: EventType, reason: &str, message: &str) {
+        self.tell(reference(object), marks, ty, reason, message);
+    }
+
+    fn tell(&self, involved: Map, marks: Marks<'_>, ty: EventType, reason: &str, message: &str) {
         let now = (self.clock)();
         let text = |key: &str| involved.get(key).and_then(Value::as_str).unwrap_or_default();
-        let namespace = match text("namespace") {
-            "" => "default",
-            namespace => namespace,
+        let namespace = match (text("namespace"), marks.namespace) {
+            ("", "") => "default",
+            ("", namespace) | (namespace, _) => namespace,
         };
         let time = seconds(now);
+        let mut metadata = map! { "name" => name(text("name"), now), "namespace" => namespace };
+        if !marks.labels.is_empty() {
+            metadata.insert("labels", marks.labels);
+        }
         let event = map! {
             "apiVersion" => "v1",
             "kind" => "Event",
-            "metadata" => map! { "name" => name(text("name"), now), "namespace" => namespace },
+            "metadata" => metadata,
             "reason" => reason,
             "message" => message,
             "type" => ty.name(),

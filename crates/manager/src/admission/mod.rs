@@ -4,6 +4,7 @@
 //! A server in the same process calls [`Admission`]. Other servers send AdmissionReviews ([`review`]) where a registration
 //! ([`registration`]) tells them to.
 
+mod namespaces;
 mod permits;
 mod protection;
 pub mod registration;
@@ -90,16 +91,29 @@ impl Admission {
     /// Why the write is not possible.
     pub fn mutate(&self, request: &Request<'_>, object: &mut Value) -> Result<bool, String> {
         if request.group != GROUP {
-            return Ok(false);
+            return self.mutate_others(request, object);
         }
         let Some(shared) = self.shared.get() else {
             let is_permit = request.resource == PERMITS.plural;
             return if is_permit { Err("the manager is starting; try again".to_owned()) } else { Ok(false) };
         };
-        match (request.resource, request.subresource) {
+        let stamped = namespaces::stamp(shared, request, object);
+        let changed = match (request.resource, request.subresource) {
             (r, "") if r == TENANT_RESOURCES.plural || r == GLOBAL_TENANT_RESOURCES.plural => Ok(add_policies(object)),
             (r, sub) if r == PERMITS.plural => permits::mutate(shared, request, sub, object),
             _ => Ok(false),
+        };
+        changed.map(|changed| changed || stamped)
+    }
+
+    /// What is not of the manager's own kinds: namespaces go to tenants, what is in them is labelled.
+    fn mutate_others(&self, request: &Request<'_>, object: &mut Value) -> Result<bool, String> {
+        match self.shared.get() {
+            None => Ok(false),
+            Some(shared) if (request.group, request.resource) == ("", "namespaces") => {
+                namespaces::mutate(shared, request, object)
+            }
+            Some(shared) => Ok(namespaces::stamp(shared, request, object)),
         }
     }
 
@@ -111,6 +125,9 @@ impl Admission {
     pub fn validate(&self, request: &Request<'_>, object: Option<&Value>) -> Result<(), String> {
         let Some(shared) = self.shared.get() else { return Ok(()) };
         protection::check(shared, request, object)?;
+        if (request.group, request.resource) == ("", "namespaces") {
+            return namespaces::validate(shared, request, object);
+        }
         if request.group != GROUP || !request.subresource.is_empty() {
             return Ok(());
         }

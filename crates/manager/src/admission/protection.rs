@@ -125,7 +125,7 @@ fn refusal(kind: &str, name: &str) -> String {
 pub(super) const CLUSTER: [&str; 3] = ["system:kube-controller-manager", "system:kube-scheduler", "system:apiserver"];
 pub(super) const CLUSTER_PREFIXES: [&str; 2] = ["system:serviceaccount:kube-system:", "system:node:"];
 
-fn is_part_of_the_cluster(user: &str) -> bool {
+pub(super) fn is_part_of_the_cluster(user: &str) -> bool {
     CLUSTER.contains(&user) || CLUSTER_PREFIXES.iter().any(|prefix| user.starts_with(prefix))
 }
 

@@ -4,6 +4,7 @@ use super::protection::{CLUSTER, CLUSTER_PREFIXES, MANAGED_BY, MARKER, PROTECTED
 use crate::kinds::{
     GLOBAL_PERMIT_TEMPLATES, GLOBAL_TENANT_RESOURCES, GROUP, PERMIT_TEMPLATES, PERMITS, TENANT_RESOURCES,
 };
+use crate::tenancy::TENANT_LABEL;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use client::Resource;
 use object::{Map, Value, map};
@@ -69,6 +70,7 @@ pub fn registrations(endpoint: &Endpoint, authorities: &str, user: &str) -> [(Re
     let others = condition("not-the-manager", format!("request.userInfo.username != {}", quoted(user)));
     let outsiders = condition("not-the-cluster", outsiders());
     let marked = condition("is-marked", marked());
+    let of_tenants = condition("is-of-a-tenant", of_tenants());
     let make = |path: &str, webhooks: Vec<(&str, Value, Vec<Value>)>| -> Vec<Value> {
         let webhook = |(name, rule, conditions): (&str, Value, Vec<Value>)| {
             let mut webhook = map! {
@@ -85,19 +87,33 @@ pub fn registrations(endpoint: &Endpoint, authorities: &str, user: &str) -> [(Re
         };
         webhooks.into_iter().map(webhook).collect()
     };
-    let mutating = make(
+    let of_namespaces = vec![others.clone(), outsiders.clone(), of_tenants];
+    let mut mutating = make(
         MUTATE_PATH,
         vec![
             ("defaults", rule(GROUP, own(&replications), &written), Vec::new()),
             ("permits", rule(GROUP, status, &written), vec![others.clone()]),
+            ("namespaces", rule("", vec!["namespaces".to_owned()], &written), of_namespaces.clone()),
+            ("metadata", rule("*", vec!["*".to_owned()], &written), vec![outsiders.clone()]),
         ],
     );
+    if let Some(metadata) = mutating.last_mut() {
+        // Labels are no reason to refuse a write.
+        metadata.set_at(&["failurePolicy"], "Ignore".into());
+        let expression = map! { "key" => TENANT_LABEL, "operator" => "Exists" };
+        metadata.set_at(&["namespaceSelector"], map! { "matchExpressions" => vec![Value::from(expression)] }.into());
+        if let Some(rule) = metadata.get_mut("rules").and_then(Value::as_array_mut).and_then(|rules| rules.first_mut())
+        {
+            rule.set_at(&["scope"], "Namespaced".into());
+        }
+    }
     let kinds = own(&[replications, templates].concat());
     let validating = make(
         VALIDATE_PATH,
         vec![
             ("kinds", rule(GROUP, kinds, &written), Vec::new()),
             ("permits", rule(GROUP, own(&[&PERMITS]), &all), vec![others.clone(), outsiders.clone()]),
+            ("namespaces", rule("", vec!["namespaces".to_owned()], &all), of_namespaces),
             (
                 "accounts",
                 rule("", vec!["serviceaccounts".to_owned()], &["DELETE"]),
@@ -134,6 +150,15 @@ fn outsiders() -> String {
     let users: Vec<String> = CLUSTER.iter().map(|user| quoted(user)).collect();
     let prefixes = CLUSTER_PREFIXES.map(|p| format!("!request.userInfo.username.startsWith({})", quoted(p)));
     format!("!(request.userInfo.username in [{}]) && {}", users.join(", "), prefixes.join(" && "))
+}
+
+/// Namespaces that are of a tenant, and those that somebody makes who is no administrator of the cluster.
+fn of_tenants() -> String {
+    let label = quoted(TENANT_LABEL);
+    format!(
+        "!('system:masters' in request.userInfo.groups) || [object, oldObject].exists(o, o != null && \
+         has(o.metadata.labels) && {label} in o.metadata.labels)"
+    )
 }
 
 /// What bears, or is given, a mark of the manager.
@@ -187,15 +212,16 @@ mod tests {
         let endpoint = Endpoint::Url("https://here:9443/".to_owned());
         let [(_, mutating), (_, validating)] = registrations(&endpoint, "PEM", "me");
         assert_eq!(
-            webhooks(&mutating),
-            ["defaults", "permits"]
+            webhooks(&mutating)[..3],
+            ["defaults", "permits", "namespaces"]
                 .map(|n| format!("{n}.stanchion-manager.capsule.clastix.io Fail https://here:9443/mutate"))
         );
         assert_eq!(
             webhooks(&validating),
-            ["kinds", "permits", "accounts", "protection"]
+            ["kinds", "permits", "namespaces", "accounts", "protection"]
                 .map(|n| format!("{n}.stanchion-manager.capsule.clastix.io Fail https://here:9443/validate"))
         );
+        assert!(webhooks(&mutating)[3].starts_with("metadata.stanchion-manager.capsule.clastix.io Ignore"));
         let endpoint = Endpoint::Service { namespace: "n".into(), name: "s".into(), port: 443 };
         assert_eq!(endpoint.client_config("/x", "PEM").str_at(&["service", "name"]), Some("s"));
         assert_eq!(endpoint.client_config("/x", "PEM").str_at(&["caBundle"]), Some("UEVN"));

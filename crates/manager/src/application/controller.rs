@@ -21,6 +21,7 @@ use super::revision::Revision;
 use super::tracker::Trackers;
 use super::write::MANAGER;
 use super::{names, placement, workflow};
+use crate::metrics::Metrics;
 use crate::runner::{self, Reconciler};
 
 /// The version that `app.oam.dev/controller-version-require` is compared with.
@@ -45,6 +46,8 @@ pub struct Options {
     pub connector: Option<Arc<dyn Connector>>,
     /// The namespace of the Secrets that say which other clusters there are.
     pub cluster_namespace: String,
+    /// Where its measurements go.
+    pub metrics: Metrics,
 }
 
 impl Default for Options {
@@ -57,6 +60,7 @@ impl Default for Options {
             workers: 4,
             connector: None,
             cluster_namespace: clusters::names::NAMESPACE.to_owned(),
+            metrics: Metrics::default(),
         }
     }
 }
@@ -170,7 +174,7 @@ impl Controller {
             }
         };
         tasks.spawn(self.fleet.clone().run(Arc::new(tell)));
-        runner::run(&mut tasks, self.clone(), &queue, self.options.workers.max(1));
+        runner::run(&mut tasks, self.clone(), &queue, self.options.workers.max(1), &self.options.metrics);
         while tasks.join_next().await.is_some() {}
     }
 

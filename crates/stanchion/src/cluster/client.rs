@@ -1,6 +1,7 @@
 //! Requests to a cluster, one connection each: what a command line needs.
 
-use super::{Actor, Kubeconfig};
+use super::credentials::{Credentials, Proof};
+use super::{Actor, Kubeconfig, tls};
 use bytes::Bytes;
 use client::{BoxFuture, Transport};
 use futures_util::TryStreamExt;
@@ -8,8 +9,6 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use object::{Value, json};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
-use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -20,8 +19,9 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A cluster.
 pub struct Cluster {
     config: Kubeconfig,
+    credentials: Credentials,
     actor: Option<Actor>,
-    tls: Option<Arc<ClientConfig>>,
+    is_tls: bool,
     host: String,
     port: u16,
     base: String,
@@ -64,8 +64,8 @@ impl Cluster {
         };
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let base = if base.is_empty() { String::new() } else { format!("/{}", base.trim_end_matches('/')) };
-        let tls = if scheme == "https" { Some(Arc::new(tls(&config)?)) } else { None };
-        Ok(Cluster { config, actor, tls, host, port, base })
+        let (credentials, is_tls) = (Credentials::new(&config)?, scheme == "https");
+        Ok(Cluster { config, credentials, actor, is_tls, host, port, base })
     }
 
     /// The namespace for objects whose namespace nobody gives.
@@ -127,25 +127,40 @@ impl Cluster {
         Ok((code, response.into_body().collect().await?.to_bytes()))
     }
 
-    /// Sends a request for a path of the server, as the kubeconfig's user.
+    /// Sends a request for a path of the server, as the kubeconfig's user. What the server does not accept any more is
+    /// renewed once.
     async fn request(&self, request: hyper::Request<Bytes>) -> Result<hyper::Response<Incoming>, Failure> {
-        let stream = TcpStream::connect((self.host.as_str(), self.port))
-            .await
-            .map_err(|e| format!("cannot reach {}: {e}", self.config.server))?;
-        match &self.tls {
-            None => self.exchange(stream, request).await,
-            Some(tls) => {
-                let name = ServerName::try_from(self.host.clone())?;
-                let stream = TlsConnector::from(tls.clone())
-                    .connect(name, stream)
-                    .await
-                    .map_err(|e| format!("cannot reach {}: {e}", self.config.server))?;
-                self.exchange(stream, request).await
-            }
+        let proof = self.credentials.proof().await?;
+        let response = self.request_as(request.clone(), &proof).await?;
+        if response.status() != hyper::StatusCode::UNAUTHORIZED || !self.credentials.refused(&proof).await {
+            return Ok(response);
         }
+        let proof = self.credentials.proof().await?;
+        self.request_as(request, &proof).await
     }
 
-    async fn exchange<S>(&self, stream: S, request: hyper::Request<Bytes>) -> Result<hyper::Response<Incoming>, Failure>
+    async fn request_as(
+        &self,
+        request: hyper::Request<Bytes>,
+        proof: &Proof,
+    ) -> Result<hyper::Response<Incoming>, Failure> {
+        let unreachable = |e: std::io::Error| format!("cannot reach {}: {e}", self.config.server);
+        let stream = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(unreachable)?;
+        if !self.is_tls {
+            return self.exchange(stream, request, proof).await;
+        }
+        let connector = TlsConnector::from(Arc::new(tls::client_config(&self.config, proof)?));
+        let name = tls::server_name(&self.config, &self.host)?;
+        let stream = connector.connect(name, stream).await.map_err(unreachable)?;
+        self.exchange(stream, request, proof).await
+    }
+
+    async fn exchange<S>(
+        &self,
+        stream: S,
+        request: hyper::Request<Bytes>,
+        proof: &Proof,
+    ) -> Result<hyper::Response<Incoming>, Failure>
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
@@ -154,8 +169,8 @@ impl Cluster {
         let (mut parts, body) = request.into_parts();
         parts.uri = format!("{}{}", self.base, parts.uri).parse()?;
         parts.headers.insert("Host", format!("{}:{}", self.host, self.port).parse()?);
-        if !self.config.token.is_empty() {
-            parts.headers.insert("Authorization", format!("Bearer {}", self.config.token).parse()?);
+        if let Some(authorization) = &proof.authorization {
+            parts.headers.insert("Authorization", authorization.clone());
         }
         if let Some(actor) = self.actor.as_ref().filter(|_| !parts.headers.contains_key("Impersonate-User")) {
             parts.headers.insert("Impersonate-User", actor.user.parse()?);
@@ -179,27 +194,4 @@ impl Transport for Cluster {
             }))
         })
     }
-}
-
-/// How to talk TLS to a server: whom to trust, and what to show.
-pub fn tls(config: &Kubeconfig) -> Result<ClientConfig, Failure> {
-    if config.insecure {
-        return Err("insecure-skip-tls-verify is not supported: give certificate-authority".into());
-    }
-    if config.authority.is_empty() {
-        return Err("the cluster has no certificate-authority".into());
-    }
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&config.authority) {
-        roots.add(certificate?)?;
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots);
-    if config.certificate.is_empty() {
-        return Ok(builder.with_no_client_auth());
-    }
-    let chain = CertificateDer::pem_slice_iter(&config.certificate).collect::<Result<Vec<_>, _>>()?;
-    Ok(builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(&config.key)?)?)
 }

@@ -38,6 +38,15 @@ fn config(access: &Access) -> Kubeconfig {
 ///
 /// If the user has neither a certificate nor a token.
 pub fn access(config: &Kubeconfig) -> Result<Access, Failure> {
+    if config.exec.is_some() || config.token_file.is_some() {
+        return Err(
+            "credentials that change (exec, tokenFile) cannot be kept for a cluster: use a token or a certificate"
+                .into(),
+        );
+    }
+    if !config.insecure && config.authority.is_empty() {
+        return Err("the cluster has no certificate-authority".into());
+    }
     let credential = if !config.certificate.is_empty() {
         Credential::Certificate { certificate: config.certificate.clone(), key: config.key.clone() }
     } else if !config.token.is_empty() {

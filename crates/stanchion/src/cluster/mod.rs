@@ -2,12 +2,16 @@
 
 mod client;
 mod connect;
+mod credentials;
+mod exec;
 mod kubeconfig;
+mod tls;
 mod transport;
 
-pub use client::{Cluster, Failure, Found, tls};
+pub use client::{Cluster, Failure, Found};
 pub use connect::{Connections, access};
 pub use kubeconfig::Kubeconfig;
+pub use tls::tls;
 pub use transport::Connection;
 
 use ::client::Client;
@@ -83,9 +87,16 @@ impl ClusterArgs {
     fn config(&self) -> Result<Kubeconfig, Failure> {
         let path = match &self.kubeconfig {
             Some(path) => path.clone(),
-            None => kubeconfig::default_path().ok_or("there is no kubeconfig: set KUBECONFIG or use --kubeconfig")?,
+            None => kubeconfig::default_path().unwrap_or_default(),
         };
-        let mut config = Kubeconfig::read(&path, self.context.as_deref())?;
+        let mut config = match Kubeconfig::in_cluster() {
+            // In a pod there need not be a file.
+            Some(config) if self.kubeconfig.is_none() && !path.exists() => config?,
+            _ if path.as_os_str().is_empty() => {
+                return Err("there is no kubeconfig: set KUBECONFIG or use --kubeconfig".into());
+            }
+            _ => Kubeconfig::read(&path, self.context.as_deref())?,
+        };
         if let Some(namespace) = &self.namespace {
             config.namespace.clone_from(namespace);
         }

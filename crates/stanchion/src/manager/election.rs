@@ -6,7 +6,7 @@ use client::election::{Election, State, Timing};
 use client::events::Recorder;
 use client::resources::LEASES;
 use client::{Client, Clock};
-use manager::Manager;
+use manager::{Manager, Metrics};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,13 @@ fn time(text: &str) -> Result<Duration, String> {
 impl Args {
     /// Runs the controllers until `stop`, from when this manager leads. A manager that lost its lease ends with an error:
     /// started anew it stands again.
-    pub async fn lead(&self, client: &Client, manager: Manager, stop: impl Future<Output = ()>) -> Result<(), Failure> {
+    pub async fn lead(
+        &self,
+        client: &Client,
+        manager: Manager,
+        metrics: &Metrics,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), Failure> {
         if !self.leader_elect {
             tokio::select! {
                 () = manager.run() => {}
@@ -76,6 +82,7 @@ impl Args {
         let (namespace, name) = (&self.leader_elect_resource_namespace, &self.leader_elect_resource_name);
         let election = Election::new(client.api(&LEASES), namespace, name, &identity()?, timing)
             .with_recorder(Recorder::new(client, "stanchion-manager", clock));
+        metrics.leads(name, false);
         let mut state = election.state();
         let stopping = Cell::new(false);
         let stop = async {
@@ -92,6 +99,7 @@ impl Args {
         let mut manager = Some(manager);
         let lead = || {
             let manager = manager.take();
+            metrics.leads(name, true);
             async move {
                 if let Some(manager) = manager {
                     manager.run().await;

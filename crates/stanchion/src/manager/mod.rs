@@ -2,16 +2,19 @@
 
 mod bundle;
 mod election;
+mod metrics;
 mod registrar;
 mod webhooks;
 
 use crate::cluster::{ClusterArgs, Connections, Failure};
 use crate::server::logging;
+use apiserver::auth::Authenticator;
 use clap::Args as ClapArgs;
 use client::{Client, Resource};
 use manager::Manager;
 use manager::application::{self, clusters::names::NAMESPACE as CLUSTER_NAMESPACE};
 use object::{Value, map};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -33,6 +36,10 @@ pub struct Args {
     /// Namespace of the Secrets of the clusters into which Applications deploy
     #[arg(long, value_name = "NAME", default_value = CLUSTER_NAMESPACE, env = "STANCHION_CLUSTER_NAMESPACE")]
     cluster_namespace: String,
+
+    /// Address and port for /metrics, /healthz and /readyz, over plain HTTP
+    #[arg(long, value_name = "ADDRESS", env = "STANCHION_METRICS_LISTEN")]
+    metrics_listen: Option<SocketAddr>,
 
     #[command(flatten)]
     webhooks: webhooks::Args,
@@ -82,11 +89,17 @@ async fn work(args: &Args, client: Client, stop: impl Future<Output = ()>) -> Re
     let mut stop = std::pin::pin!(stop);
     let user = who_am_i(&client).await?;
     let admission = manager::Admission::default();
-    let webhooks = args.webhooks.start(&client, &admission).await?;
+    let metrics = manager::Metrics::default();
+    let _page = match args.metrics_listen {
+        Some(address) => Some(metrics::serve(address, metrics.clone(), admission.clone()).await?),
+        None => None,
+    };
+    let webhooks = args.webhooks.start(&client, &admission, &metrics).await?;
     let options = manager::Options {
         install: args.install_kinds,
         user: user.clone(),
         admission: admission.clone(),
+        metrics: metrics.clone(),
         applications: applications(&args.cluster_namespace),
         ..manager::Options::default()
     };
@@ -101,7 +114,12 @@ async fn work(args: &Args, client: Client, stop: impl Future<Output = ()>) -> Re
             None
         }
     };
-    args.election.lead(&client, opened, stop).await
+    args.election.lead(&client, opened, &metrics, stop).await
+}
+
+/// Whoever asks need not say who they are: a review says nothing that its sender does not know.
+fn everybody() -> Authenticator {
+    Authenticator { anonymous: true, ..Authenticator::default() }
 }
 
 /// As whom the server knows this program.

@@ -1,9 +1,11 @@
 //! The webhooks: a server over HTTPS that answers the reviews of other API servers.
 
 use super::bundle::Bundle;
+use super::everybody;
+use super::metrics::{health, said};
 use super::registrar::Registrar;
 use crate::cluster::Failure;
-use apiserver::auth::{Authenticator, UserInfo};
+use apiserver::auth::UserInfo;
 use apiserver::http::{Handler, Listener, Tls};
 use bytes::Bytes;
 use clap::Args as ClapArgs;
@@ -11,9 +13,9 @@ use client::Client;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use jiff::Timestamp;
-use manager::Admission;
 use manager::admission::registration::{Endpoint, MUTATE_PATH, VALIDATE_PATH};
 use manager::admission::review::{self, Step};
+use manager::{Admission, Metrics};
 use object::{Value, json};
 use parking_lot::RwLock;
 use rustls::ServerConfig;
@@ -22,7 +24,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
 
@@ -87,7 +89,12 @@ fn service(text: &str) -> Result<Service, String> {
 
 impl Args {
     /// Listens, if API servers are to ask this manager. It refuses to answer until the manager is open.
-    pub async fn start(&self, client: &Client, admission: &Admission) -> Result<Option<Webhooks>, Failure> {
+    pub async fn start(
+        &self,
+        client: &Client,
+        admission: &Admission,
+        metrics: &Metrics,
+    ) -> Result<Option<Webhooks>, Failure> {
         let (endpoint, names, namespace) = match (&self.webhook_service, &self.webhook_url) {
             (Some(Service { place: Place { namespace, name }, port }), _) => {
                 let names = ["svc", "svc.cluster.local"].map(|end| format!("{name}.{namespace}.{end}")).to_vec();
@@ -110,15 +117,10 @@ impl Args {
         let listener = Listener::bind(self.webhook_listen, Some(Arc::new(Tls::new(tls(served)?))), everybody()).await;
         let listener = listener.map_err(|e| format!("--webhook-listen {}: {e}", self.webhook_listen))?;
         let (stop, stopped) = watch::channel(false);
-        let handler = Arc::new(Reviewer { admission: admission.clone() });
+        let handler = Arc::new(Reviewer { admission: admission.clone(), metrics: metrics.clone() });
         let server = tokio::spawn(listener.serve(handler, stopped, DRAIN));
         Ok(Some(Webhooks { registrar, _stop: stop, server }))
     }
-}
-
-/// API servers need not say who they are: a review says nothing that its sender does not know.
-fn everybody() -> Authenticator {
-    Authenticator { anonymous: true, ..Authenticator::default() }
 }
 
 /// Webhooks that listen.
@@ -183,6 +185,7 @@ fn tls(served: Arc<Served>) -> Result<ServerConfig, rustls::Error> {
 /// Answers reviews.
 struct Reviewer {
     admission: Admission,
+    metrics: Metrics,
 }
 
 impl Handler for Reviewer {
@@ -192,12 +195,24 @@ impl Handler for Reviewer {
         let step = match (request.method(), request.uri().path()) {
             (&Method::POST, MUTATE_PATH) => Step::Mutate,
             (&Method::POST, VALIDATE_PATH) => Step::Validate,
-            (&Method::GET, "/healthz" | "/livez") => return said(StatusCode::OK, "ok"),
-            (&Method::GET, "/readyz") if self.admission.is_ready() => return said(StatusCode::OK, "ok"),
-            (&Method::GET, "/readyz") => return said(StatusCode::SERVICE_UNAVAILABLE, "the manager is starting"),
+            (&Method::GET, path) => return health(&self.admission, path),
             _ => return said(StatusCode::NOT_FOUND, "404 page not found"),
         };
-        let review = match json::parse(request.body()) {
+        let began = Instant::now();
+        let response = self.respond(step, request.body()).await;
+        let name = if step == Step::Mutate { "mutate" } else { "validate" };
+        self.metrics.reviewed(name, response.status().as_u16(), began.elapsed());
+        response
+    }
+
+    fn max_body(&self) -> usize {
+        MAX_REVIEW
+    }
+}
+
+impl Reviewer {
+    async fn respond(&self, step: Step, body: &[u8]) -> Response<Full<Bytes>> {
+        let review = match json::parse(body) {
             Ok(review) => review,
             Err(error) => return said(StatusCode::BAD_REQUEST, &error.to_string()),
         };
@@ -211,12 +226,6 @@ impl Handler for Reviewer {
         }
     }
 
-    fn max_body(&self) -> usize {
-        MAX_REVIEW
-    }
-}
-
-impl Reviewer {
     async fn answer(&self, step: Step, asked: &Value) -> Result<Value, String> {
         let mut answer = review::answer(&self.admission, step, asked, Timestamp::now())?;
         if review::user(asked).starts_with("system:serviceaccount:") {
@@ -230,12 +239,6 @@ impl Reviewer {
         }
         Ok(answer)
     }
-}
-
-fn said(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(text.to_owned()));
-    *response.status_mut() = status;
-    response
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub(super) async fn install(server: &Arc<Server>) {
 pub(super) struct Setup {
     /// Its part in admission.
     pub(super) admission: manager::Admission,
+    /// Where its measurements go.
+    pub(super) metrics: manager::Metrics,
     pub(super) applications: application::Options,
 }
 
@@ -53,9 +55,9 @@ fn client(server: &Arc<Server>) -> Client {
 }
 
 fn options(setup: Setup) -> manager::Options {
-    let Setup { admission, applications } = setup;
+    let Setup { admission, metrics, applications } = setup;
     let user = USER.to_owned();
-    manager::Options { user, admission, applications, install: false, ..manager::Options::default() }
+    manager::Options { user, admission, metrics, applications, install: false, ..manager::Options::default() }
 }
 
 fn request<'a>(attributes: &Attributes<'a>) -> manager::admission::Request<'a> {
@@ -107,6 +109,7 @@ impl Admission for Managed {
     }
 
     fn mutates(&self, resource: &Resource) -> bool {
-        resource.group == ::manager::kinds::GROUP
+        // Namespaces go to tenants, and what is in them is labelled.
+        resource.group == ::manager::kinds::GROUP || resource.namespaced || resource.plural == "namespaces"
     }
 }

@@ -15,6 +15,7 @@ use self::reload::Reload;
 use crate::storage::{self, Storage};
 use ::controllers::{Settings, Simulated};
 use ::manager::application::clusters::names::NAMESPACE as CLUSTER_NAMESPACE;
+use apiserver::MoreMetrics;
 use apiserver::admission::plugins::{Plugin, Plugins};
 use apiserver::admission::policies::{MutatingPolicies, Policies};
 use apiserver::admission::webhooks::Webhooks;
@@ -251,6 +252,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     let authorizer = authorizer(&args.authorization_mode, &store).await?;
     let controllers = controllers::Controllers::new(&args.controllers, args.workloads)?;
     let managed = ::manager::Admission::default();
+    let measured = ::manager::Metrics::default();
     let mut admission = Chain::new();
     if args.manager {
         admission = admission.with(manager::Managed(managed.clone()));
@@ -283,6 +285,10 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
         limits: Limits { reading: args.max_requests_inflight, mutating: args.max_mutating_requests_inflight },
         advertised: address.to_string(),
         shared: storage.is_shared(),
+        more_metrics: args.manager.then(|| -> MoreMetrics {
+            let measured = measured.clone();
+            Arc::new(move |text: &mut String| measured.write(text))
+        }),
         role_aggregation: controllers.has("clusterrole-aggregation-controller"),
         ..apiserver::Options::default()
     };
@@ -296,7 +302,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     }
     let managed = args.manager.then(|| {
         let applications = crate::manager::applications(&args.cluster_namespace);
-        manager::Setup { admission: managed, applications }
+        manager::Setup { admission: managed, metrics: measured, applications }
     });
     let (stop, stopped) = watch::channel(false);
     let work = work::Work { server: server.clone(), settings, controllers, managed };
