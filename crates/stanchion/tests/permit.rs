@@ -26,7 +26,19 @@ impl Fixture {
         Fixture { server: Server::start(Path::new(PROGRAM), flags).unwrap() }
     }
 
+    /// Runs the program, again while the manager is not there yet.
     fn run(&self, words: &[&str], input: &str) -> Ran {
+        let begin = Instant::now();
+        loop {
+            let ran = self.run_once(words, input);
+            if !ran.err.contains("the manager is starting") || begin.elapsed() > Duration::from_secs(20) {
+                return ran;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn run_once(&self, words: &[&str], input: &str) -> Ran {
         let mut child = Command::new(PROGRAM)
             .args(words)
             .arg("--kubeconfig")

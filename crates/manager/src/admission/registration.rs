@@ -88,6 +88,8 @@ pub fn registrations(endpoint: &Endpoint, authorities: &str, user: &str) -> [(Re
         webhooks.into_iter().map(webhook).collect()
     };
     let of_namespaces = vec![others.clone(), outsiders.clone(), of_tenants];
+    // Administrators may do everything, with or without a manager.
+    let by_people = vec![others.clone(), outsiders.clone(), condition("not-an-administrator", people())];
     let mut mutating = make(
         MUTATE_PATH,
         vec![
@@ -113,7 +115,7 @@ pub fn registrations(endpoint: &Endpoint, authorities: &str, user: &str) -> [(Re
         vec![
             ("kinds", rule(GROUP, kinds, &written), Vec::new()),
             ("permits", rule(GROUP, own(&[&PERMITS]), &all), vec![others.clone(), outsiders.clone()]),
-            ("namespaces", rule("", vec!["namespaces".to_owned()], &all), of_namespaces),
+            ("namespaces", rule("", vec!["namespaces".to_owned()], &all), by_people),
             (
                 "accounts",
                 rule("", vec!["serviceaccounts".to_owned()], &["DELETE"]),
@@ -156,9 +158,14 @@ fn outsiders() -> String {
 fn of_tenants() -> String {
     let label = quoted(TENANT_LABEL);
     format!(
-        "!('system:masters' in request.userInfo.groups) || [object, oldObject].exists(o, o != null && \
-         has(o.metadata.labels) && {label} in o.metadata.labels)"
+        "{} || [object, oldObject].exists(o, o != null && \
+         has(o.metadata.labels) && {label} in o.metadata.labels)",
+        people()
     )
+}
+
+fn people() -> String {
+    "!('system:masters' in request.userInfo.groups)".to_owned()
 }
 
 /// What bears, or is given, a mark of the manager.
