@@ -42,6 +42,7 @@ async fn replicas_are_guarded_as_in_6_1() {
             Foreign("{apiVersion: v1, kind: Namespace, metadata: {name: NAME-ends, labels: {capsule.clastix.io/tenant: wind, name: NAME-ends}}}"),
             Foreign("{apiVersion: v1, kind: ConfigMap, metadata: {name: holds, namespace: NAME-ends, finalizers: [example.com/wait]}}"),
             Global("resources: [{namespaceSelector: {matchLabels: {name: NAME-ends}}, rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, finalizers: [example.com/wait]}}]}]"),
+            Is("ConfigMap NAME-ends/NAME", "{metadata: {namespace: NAME-ends}}"),
             DeleteRefused("mallory", "ConfigMap NAME-ends/NAME", "protected by"),
             Delete("Namespace NAME-ends"),
             Wait,

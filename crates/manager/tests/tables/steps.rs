@@ -5,7 +5,7 @@ use crate::common::{Fixture, GTR, TR, gtr, tr};
 use client::{Client, DeleteParams, Patch, PatchParams};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use object::{Value, json, yaml};
+use object::{Map, Value, json, yaml};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -143,7 +143,9 @@ impl Row<'_> {
             Is(object, what) => self.is(object, what).await,
             Still(object, what) => {
                 let now = self.find(object).await.unwrap_or_default();
-                assert!(holds(&now, &self.yaml(what)), "{place}: {object} is {}", json::to_string(&now));
+                let wanted = self.yaml(what);
+                let is = holds(&now, &wanted) || holds(&unlabelled(&now), &wanted);
+                assert!(is, "{place}: {object} is {}", json::to_string(&now));
                 assert_eq!(now.meta_str("resourceVersion"), noted.meta_str("resourceVersion"), "{place}: {object}");
             }
             Note(object) => {
@@ -242,7 +244,7 @@ impl Row<'_> {
     async fn is(&self, object: &str, what: &str) {
         let wanted = self.yaml(what);
         // What is not there has no parts.
-        let is = |o: Option<&Value>| o.map_or(wanted.is_null(), |o| holds(o, &wanted));
+        let is = |o: Option<&Value>| o.map_or(wanted.is_null(), |o| holds(&unlabelled(o), &wanted));
         self.until(object, is, &wanted).await;
     }
 
@@ -329,4 +331,16 @@ fn about(object: &Value, part: &Value) -> Value {
         }
         _ => object.clone(),
     }
+}
+
+/// An object without what is put on everything in a tenant's namespace: that says nothing of whoever manages it.
+fn unlabelled(object: &Value) -> Value {
+    let mut object = object.clone();
+    for label in ["capsule.clastix.io/tenant", "projectcapsule.dev/tenant", "capsule.clastix.io/managed-by"] {
+        object.remove_at(&["metadata", "labels", label]);
+    }
+    if object.at(&["metadata", "labels"]).and_then(Value::as_object).is_some_and(Map::is_empty) {
+        object.remove_at(&["metadata", "labels"]);
+    }
+    object
 }
