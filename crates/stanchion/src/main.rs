@@ -42,7 +42,7 @@ enum Command {
     /// Run the API server
     Server(Box<server::Args>),
     /// Run the controllers of tenants, their resources and permits against a cluster
-    Manager(manager::Args),
+    Manager(Box<manager::Args>),
     /// Say what the API server would say of CRDs and objects, offline
     Check(check::Args),
     /// Deploy Applications, and see what became of them
