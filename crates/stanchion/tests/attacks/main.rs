@@ -3,6 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod owners;
+mod patches;
+mod tokens;
+mod webhooks;
+
 use compat::client::{Client, Request, Response};
 use compat::server::Server;
 use std::path::Path;
@@ -607,7 +612,12 @@ struct Attack {
 
 impl Attack {
     async fn new() -> Self {
-        let server = Server::start(Path::new(env!("CARGO_BIN_EXE_stanchion")), &[]).unwrap();
+        Self::with(&[]).await
+    }
+
+    /// On a server with flags of its own.
+    async fn with(flags: &[&str]) -> Self {
+        let server = Server::start(Path::new(env!("CARGO_BIN_EXE_stanchion")), flags).unwrap();
         let client = Client::new(server.target.clone());
         let mut attack = Attack { _server: server, client };
         for (path, body) in SETUP {
@@ -653,6 +663,11 @@ impl Attack {
     }
 
     async fn run_as(mut self, token: &str, rows: &[Row]) {
+        self.try_all(token, rows).await;
+    }
+
+    /// Sends the rows; the answers have to be theirs, and nothing that is guarded may have changed.
+    async fn try_all(&mut self, token: &str, rows: &[Row]) {
         let before = self.guarded().await;
         let mut through = Vec::new();
         for (code, method, path, headers, body) in rows {
@@ -667,6 +682,12 @@ impl Attack {
         assert!(through.is_empty(), "{} of {} rows:\n{}", through.len(), rows.len(), through.join("\n"));
         assert_eq!(before, self.guarded().await);
     }
+}
+
+/// What a successful answer holds.
+fn read(answer: &Response) -> serde_json::Value {
+    assert!(answer.code < 300, "{} {}", answer.code, String::from_utf8_lossy(&answer.body));
+    serde_json::from_slice(&answer.body).unwrap()
 }
 
 #[tokio::test]
