@@ -252,17 +252,7 @@ impl Server {
 
     async fn authorize(&self, info: &RequestInfo, user: &UserInfo) -> Result<(), Failure> {
         let method = info.method.as_str().to_ascii_lowercase();
-        let attributes = Attributes {
-            user,
-            verb: if info.is_resource { info.verb.name() } else { &method },
-            group: &info.group,
-            version: &info.version,
-            resource: &info.resource,
-            subresource: &info.subresource,
-            name: &info.name,
-            namespace: &info.namespace,
-            path: &info.path,
-        };
+        let attributes = attributes(info, user, if info.is_resource { info.verb.name() } else { &method });
         match self.options.authorizer.authorize(attributes).await {
             Decision::Allow(reason) => {
                 audit::annotate("authorization.k8s.io/decision", || "allow".to_owned());
@@ -274,6 +264,15 @@ impl Server {
                 audit::annotate("authorization.k8s.io/reason", || reason.clone());
                 Err(forbidden(&attributes, &reason).into())
             }
+        }
+    }
+
+    /// 403 for an update or a patch that would create its object, unless the user may create it.
+    pub(crate) async fn check_creates(&self, info: &RequestInfo, user: &UserInfo) -> Result<(), Failure> {
+        let attributes = attributes(info, user, "create");
+        match self.options.authorizer.authorize(attributes).await {
+            Decision::Allow(_) => Ok(()),
+            Decision::Deny(reason) => Err(forbidden(&attributes, &reason).into()),
         }
     }
 
@@ -385,6 +384,21 @@ impl crate::http::Handler for Server {
 
     fn wants_peers(&self) -> bool {
         self.options.audit.is_some()
+    }
+}
+
+/// What the authorizer is asked: whether the user may do this with what the path names.
+fn attributes<'a>(info: &'a RequestInfo, user: &'a UserInfo, verb: &'a str) -> Attributes<'a> {
+    Attributes {
+        user,
+        verb,
+        group: &info.group,
+        version: &info.version,
+        resource: &info.resource,
+        subresource: &info.subresource,
+        name: &info.name,
+        namespace: &info.namespace,
+        path: &info.path,
     }
 }
 

@@ -346,6 +346,12 @@ impl Index {
     /// `last` is how it was then, if that is known.
     pub fn lost(&mut self, key: &ObjectKey, last: Option<Seen>, now: Timestamp) {
         let Some(entry) = self.objects.get_mut(key) else { return };
+        // What was written since is there again.
+        if let (Some(clean), Some(last)) = (&entry.clean, &last)
+            && clean.is_known_after(last) == Some(true)
+        {
+            return;
+        }
         if entry.writing > 0 {
             entry.gone_during_write = Some(last);
         }
@@ -367,15 +373,16 @@ impl Index {
         self.saw(key, seen, now);
     }
 
-    /// A list of a kind is through, and a watch goes on from there: what it did not have is lost.
-    pub fn list_ends(&mut self, kind: &Kind, now: Timestamp) {
+    /// A list of a kind, of this version, is through, and a watch goes on from there: what it did not have is lost,
+    /// unless it was written since.
+    pub fn list_ends(&mut self, kind: &Kind, version: &str, now: Timestamp) {
         let missing: Vec<Arc<ObjectKey>> =
             self.of_kind(kind).filter(|(_, entry)| !entry.is_listed).map(|(key, _)| key.clone()).collect();
         if let Some(watched) = self.kinds.get_mut(&(kind.group.clone(), kind.kind.clone())) {
             watched.is_live = true;
         }
         for key in missing {
-            self.lost(&key, None, now);
+            self.lost(&key, Some(Seen::missing(version)), now);
         }
     }
 

@@ -32,6 +32,11 @@ impl Seen {
         }
     }
 
+    /// All that is known of an object that a list of this version does not have.
+    pub fn missing(version: &str) -> Self {
+        Seen { version: version.into(), ..Seen::default() }
+    }
+
     /// A digest of the version of an object.
     pub fn digest(&self, key: &ObjectKey) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -42,10 +47,12 @@ impl Seen {
     /// Whether this is a later state than `other`. Versions of one object grow; those that are no numbers count as
     /// later when they differ.
     pub fn is_after(&self, other: &Seen) -> bool {
-        match (self.version.parse::<u64>(), other.version.parse::<u64>()) {
-            (Ok(this), Ok(other)) => this > other,
-            _ => self.version != other.version,
-        }
+        self.is_known_after(other).unwrap_or(self.version != other.version)
+    }
+
+    /// Whether this is a later state than `other`, where both versions are numbers.
+    pub fn is_known_after(&self, other: &Seen) -> Option<bool> {
+        Some(self.version.parse::<u64>().ok()? > other.version.parse::<u64>().ok()?)
     }
 
     /// Whether nothing changed that a manager writes: the kind counts generations, and this is the same one.

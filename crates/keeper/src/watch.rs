@@ -84,7 +84,7 @@ async fn list(shared: &Shared, cluster: &dyn Cluster, kind: &Kind) -> Result<Str
         }
         token = page.continue_token;
         if token.is_empty() {
-            index.list_ends(kind, now);
+            index.list_ends(kind, &page.resource_version, now);
             drop(index);
             shared.drifted.notify_one();
             return Ok(page.resource_version);

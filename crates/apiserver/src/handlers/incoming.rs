@@ -150,29 +150,35 @@ pub(crate) fn missing_kind(object: &Value, text: &[u8], language: Language) -> S
 
 /// 400 unless the object is of the resource's kind.
 fn check_registered(request: &Request<'_>, object: &Value) -> Outcome<()> {
+    let Some(why) = other_kind(request, object) else { return Ok(()) };
+    let (kind, api_version) = type_of(object);
+    let version = go::quote(api_version.rsplit_once('/').map_or(&*api_version, |(_, version)| version));
+    let wanted = &request.resource.kind;
+    Err(Status::bad_request(format!("{kind} in version {version} cannot be handled as a {wanted}: {why}")).into())
+}
+
+/// Why an object cannot be read as one of a built-in resource's kind; nothing if it is of that kind.
+pub(crate) fn other_kind(request: &Request<'_>, object: &Value) -> Option<String> {
     let resource = &request.resource;
     let (kind, api_version) = type_of(object);
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
-    let cannot = |why: &str| -> Failure {
-        let version = go::quote(version);
-        Status::bad_request(format!("{kind} in version {version} cannot be handled as a {}: {why}", resource.kind))
-            .into()
-    };
     if group == resource.group && kind == resource.kind && request.catalogue.kind(group, version, &kind).is_some() {
-        return Ok(());
+        return None;
     }
     let extensions = resource.group == "apiextensions.k8s.io";
     // The old version can be read still, though it is served no more.
     if extensions && group == resource.group && version == "v1beta1" && kind == resource.kind {
-        return Ok(());
+        return None;
     }
-    match kinds::find_kind(group, version, &kind).filter(|_| !extensions) {
+    Some(match kinds::find_kind(group, version, &kind).filter(|_| !extensions) {
         Some((_, other)) => {
-            if let Some(definition) = other.definition() {
-                kinds::decode(definition, object.clone()).map_err(|e| cannot(&e))?;
+            if let Some(definition) = other.definition()
+                && let Err(error) = kinds::decode(definition, object.clone())
+            {
+                return Some(error);
             }
             let (from, to) = (format!("{}.{kind}", other.name), format!("core.{}", resource.kind));
-            Err(cannot(&format!("converting ({from}) to ({to}): unknown conversion")))
+            format!("converting ({from}) to ({to}): unknown conversion")
         }
         None => {
             let scheme = if extensions {
@@ -181,7 +187,7 @@ fn check_registered(request: &Request<'_>, object: &Value) -> Outcome<()> {
                 "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
             };
             let (kind, version) = (go::quote(&kind), go::quote(&api_version));
-            Err(cannot(&format!("no kind {kind} is registered for version {version} in scheme \"{scheme}\"")))
+            format!("no kind {kind} is registered for version {version} in scheme \"{scheme}\"")
         }
-    }
+    })
 }

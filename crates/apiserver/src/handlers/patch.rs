@@ -187,7 +187,7 @@ pub(crate) fn unfit() -> Failure {
 
 /// Reads a patched document as an object of the kind.
 fn decode(request: &mut Request<'_>, patched: Patched, validation: FieldValidation) -> Outcome<Value> {
-    let Patched { value, shown, issues } = patched;
+    let Patched { mut value, shown, issues } = patched;
     let track = validation != FieldValidation::Ignore;
     let custom = request.resource.is_custom();
     let quoted = |value: &Value| shown.clone().unwrap_or_else(|| quote_document(value, custom));
@@ -198,6 +198,15 @@ fn decode(request: &mut Request<'_>, patched: Patched, validation: FieldValidati
     if empty_kind && custom {
         let error = incoming::missing_kind(&value, json::to_string(&value).as_bytes(), Language::Json);
         return Err(invalid_patch(quoted(&value), &error));
+    }
+    if !custom && request.part_kind() == request.resource.kind {
+        // A strategic merge is made in the kind's own structure: what it says of the kind counts for nothing.
+        if shown.is_some() {
+            value.set_at(&["kind"], request.resource.kind.as_str().into());
+            value.set_at(&["apiVersion"], request.resource.api_version().into());
+        } else if let Some(why) = incoming::other_kind(request, &value) {
+            return Err(invalid_patch(quoted(&value), &why));
+        }
     }
     let document = value.clone();
     let (object, unknown) = match incoming::receive(request, value, Vec::new(), track) {

@@ -177,6 +177,7 @@ where
                 return Err(request.not_found());
             }
             let object = make(request, None)?;
+            request.server.check_creates(request.info, request.user).await?;
             let created = super::create::store_new(request, object, change.options, change.owns).await;
             match created {
                 Err(Failure::Status(status)) if status.reason == "AlreadyExists" && tries < change.tries => {

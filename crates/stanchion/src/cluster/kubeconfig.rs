@@ -188,12 +188,12 @@ contexts:
 - {name: b, context: {cluster: c, user: u, namespace: other}}
 - {name: broken, context: {cluster: absent}}
 - {name: proxied, context: {cluster: p}}
-- {name: named, context: {cluster: n, user: e}}
+- {name: named, context: {cluster: m, user: e}}
 - {name: old, context: {cluster: c, user: o}}
 clusters:
 - {name: c, cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: aGk=}}
 - {name: p, cluster: {server: 'https://127.0.0.1:1', proxy-url: 'socks5://p'}}
-- {name: n, cluster: {server: 'https://s', tls-server-name: api, insecure-skip-tls-verify: true, extensions: [{name: client.authentication.k8s.io/exec, extension: {a: 1}}]}}
+- {name: m, cluster: {server: 'https://s', tls-server-name: api, insecure-skip-tls-verify: true, extensions: [{name: client.authentication.k8s.io/exec, extension: {a: 1}}]}}
 users:
 - {name: u, user: {token: t}}
 - {name: e, user: {exec: {command: x, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}}

@@ -199,14 +199,10 @@ mod tests {
             ([lines[0], lines[1], lines[3]].concat(), "line 3: there should be 2 objects, and there are 1"),
             ([lines[0], lines[2], lines[1], lines[3]].concat(), "line 3: the key /registry/a is out of order"),
             (text.replace("ConfigMap", "ConfigMop"), "line 4: the checksum is another one: the stream was changed"),
-            (text.replace(":9}", ":3}"), "line 1: there is no number \"revision\""),
             (format!("{text}{{}}"), "line 5: there is more after the end"),
             ("{}".to_owned(), "line 1: this is no export"),
         ] {
-            let error = read(text.as_bytes()).unwrap_err();
-            if !why.starts_with("line 1: there is no number") {
-                assert_eq!(error, why);
-            }
+            assert_eq!(read(text.as_bytes()).unwrap_err(), why);
         }
     }
 }

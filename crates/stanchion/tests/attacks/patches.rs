@@ -31,8 +31,8 @@ const ROWS: &[Row] = &[
     (404, "PATCH", "NS/configmaps/new", MERGE, r#"{"data":{"a":"b"}}"#),
     (404, "PATCH", "NS/configmaps/new", STRATEGIC, r#"{"data":{"a":"b"}}"#),
     // Another kind, name, namespace or identity.
-    (400, "PATCH", "NS/configmaps/c", MERGE, r#"{"kind":"Secret"}"#),
-    (400, "PATCH", "NS/configmaps/c", MERGE, r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role"}"#),
+    (422, "PATCH", "NS/configmaps/c", MERGE, r#"{"kind":"Secret"}"#),
+    (422, "PATCH", "NS/configmaps/c", MERGE, r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role"}"#),
     (
         400,
         "PATCH",
@@ -41,7 +41,7 @@ const ROWS: &[Row] = &[
         r#"[{"op":"replace","path":"/metadata/namespace","value":"default"}]"#,
     ),
     (400, "PATCH", "NS/configmaps/c", JSON_PATCH, r#"[{"op":"replace","path":"/metadata/name","value":"d"}]"#),
-    (409, "PATCH", "NS/configmaps/c", MERGE, r#"{"metadata":{"uid":"x"}}"#),
+    (422, "PATCH", "NS/configmaps/c", MERGE, r#"{"metadata":{"uid":"x"}}"#),
     (409, "PATCH", "NS/configmaps/c", MERGE, r#"{"metadata":{"resourceVersion":"1"}}"#),
     // Out of the document.
     (422, "PATCH", "NS/configmaps/c", JSON_PATCH, r#"[{"op":"copy","from":"/../../secrets/s/data","path":"/data"}]"#),
