@@ -21,11 +21,11 @@ fn help() -> String {
 fn flags_and_variables_that_are_named_exist() {
     let help = help();
     let mut named = 0;
+    let variables = Regex::new(r"STANCHION_[A-Z_]+").unwrap();
     for file in ["stanchion.service", "Containerfile"] {
         let (_, text) = packaged(file);
         let runs = text.lines().filter(|line| line.contains("stanchion server"));
         let flags: Vec<&str> = runs.flat_map(str::split_whitespace).filter(|word| word.starts_with("--")).collect();
-        let variables = Regex::new(r"STANCHION_[A-Z_]+").unwrap();
         for name in flags.into_iter().chain(variables.find_iter(&text).map(|found| found.as_str())) {
             named += 1;
             let end = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
