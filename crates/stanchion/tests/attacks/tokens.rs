@@ -27,7 +27,7 @@ async fn no_token_can_be_made_of_another() {
     let (posing, later) =
         (encode(&claims.replace("weak", "strong")), encode(&claims.replace("\"exp\":1", "\"exp\":9")));
     let header = |change: &str| encode(&format!(r#"{{"alg":{change}}}"#));
-    let other_first = if w[2].starts_with('A') { "B" } else { "A" };
+    let other_first = if s[2].starts_with('A') { "B" } else { "A" };
     let forged = [
         ("other claims", format!("{}.{posing}.{}", w[0], w[2])),
         ("a later end", format!("{}.{later}.{}", w[0], w[2])),
