@@ -40,7 +40,7 @@ pub(crate) async fn admit(request: &mut Request<'_>) -> Outcome<()> {
     if outcome.is_ok() {
         outcome = admission.validate(&server, attributes, Some(&options), &mut warnings).await;
     }
-    warnings.into_iter().for_each(|w| request.warnings.add(w));
+    request.warnings.extend(warnings);
     outcome
 }
 

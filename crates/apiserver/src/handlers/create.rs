@@ -65,7 +65,7 @@ pub(crate) async fn store_new(
         let mut warnings = Vec::new();
         let attributes = write::attributes(request, "CREATE", Part::Main, options, &option_values).with_name(&name);
         let changed = server.options.admission.mutate(&server, attributes, Some(&mut sent), &mut warnings).await;
-        warnings.into_iter().for_each(|w| request.warnings.add(w));
+        request.warnings.extend(warnings);
         let changed = changed?;
         if changed {
             if let Some(warning) = restore_invalid_entries(&object, &mut sent) {
@@ -129,7 +129,7 @@ async fn store_named(
             let mut warnings = Vec::new();
             let asked = write::asked(request, Part::Main, options.dry_run, None);
             let judged = plugins::validate(asked, &object, &mut warnings).await;
-            warnings.into_iter().for_each(|w| request.warnings.add(w));
+            request.warnings.extend(warnings);
             judged?;
         }
         if admits {
@@ -138,7 +138,7 @@ async fn store_named(
             let attributes = write::attributes(request, "CREATE", Part::Main, options, option_values);
             let attributes = attributes.with_name(&name);
             let judged = server.options.admission.validate(&server, attributes, Some(&sent), &mut warnings).await;
-            warnings.into_iter().for_each(|w| request.warnings.add(w));
+            request.warnings.extend(warnings);
             judged?;
         }
         if attempt == 1 {

@@ -221,7 +221,7 @@ fn decode(request: &mut Request<'_>, patched: Patched, validation: FieldValidati
         let all: Vec<String> = issues.iter().chain(&unknown).cloned().collect();
         return Err(invalid_patch(quoted(&document), &body::strict_error(&all)));
     }
-    issues.into_iter().chain(unknown).for_each(|issue| request.warnings.add(issue));
+    request.warnings.extend(issues.into_iter().chain(unknown));
     Ok(object)
 }
 

@@ -77,7 +77,7 @@ pub(crate) async fn admitted(
     if outcome.is_ok() {
         outcome = admission.validate(&server, attributes, Some(&object), &mut warnings).await;
     }
-    warnings.into_iter().for_each(|w| request.warnings.add(w));
+    request.warnings.extend(warnings);
     outcome.map(|()| object)
 }
 

@@ -144,11 +144,11 @@ pub(crate) fn judge(
     before: Vec<FieldError>,
     checked: Checked,
 ) -> Outcome<()> {
-    checked.warnings.into_iter().for_each(|w| request.warnings.add(w));
+    request.warnings.extend(checked.warnings);
     let mut errors = before;
     errors.extend(checked.errors);
     if errors.is_empty() {
-        checked.hints.into_iter().for_each(|w| request.warnings.add(w));
+        request.warnings.extend(checked.hints);
         return Ok(());
     }
     let mut kind = request.resource.qualified_kind();
@@ -306,7 +306,7 @@ async fn admit(request: &mut Request<'_>, change: &Change<'_>, live: &Value, obj
     let options = options_object("UpdateOptions", change.options);
     let attributes = attributes(request, "UPDATE", change.part, change.options, &options).with_old(&old);
     let changed = admission.mutate(&server, attributes, Some(&mut new), &mut warnings).await;
-    warnings.into_iter().for_each(|w| request.warnings.add(w));
+    request.warnings.extend(warnings);
     match (changed?, change.scale) {
         (false, _) => {}
         (true, Some(view)) => view.set(object, &new),
@@ -425,7 +425,7 @@ async fn replace(
     let judged =
         plugins::validate(asked(request, change.part, change.options.dry_run, Some(live)), &object, &mut warnings)
             .await;
-    warnings.into_iter().for_each(|w| request.warnings.add(w));
+    request.warnings.extend(warnings);
     judged?;
     if server.options.admission.concerns(&resource) {
         let (old, new) = (seen(request, change, live), seen(request, change, &object));
@@ -433,7 +433,7 @@ async fn replace(
         let options = options_object("UpdateOptions", change.options);
         let attributes = attributes(request, "UPDATE", change.part, change.options, &options).with_old(&old);
         let judged = server.options.admission.validate(&server, attributes, Some(&new), &mut warnings).await;
-        warnings.into_iter().for_each(|w| request.warnings.add(w));
+        request.warnings.extend(warnings);
         judged?;
     }
     let charge = plugins::charge(asked(request, change.part, change.options.dry_run, Some(live)), &object).await?;
