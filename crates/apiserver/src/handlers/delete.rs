@@ -152,7 +152,7 @@ async fn remove(
             End::Later(marked) if marked != live => change(request, &entry, marked, options).await,
             End::Later(_) => Ok(Deleted::Going(Shown { stored, version: entry.mod_revision })),
             End::Now(last) if last != live => end_at_once(request, &entry, last, options).await,
-            End::Now(last) => drop_entry(request, &entry, last, options).await,
+            End::Now(last) => drop_entry(request, &entry, options).await.map(|()| Deleted::Gone(last)),
         };
         match result {
             Err(None) => continue,
@@ -332,32 +332,28 @@ async fn end_at_once(
     match change(request, entry, last.clone(), options).await? {
         Deleted::Going(Shown { version, .. }) if !options.dry_run => {
             let marked = Entry { mod_revision: version, ..entry.clone() };
-            let dropped = drop_entry(request, &marked, last.clone(), options).await;
-            // A kubelet, say, that sees the mark may be faster: the object is gone, as was asked for.
-            if matches!(dropped, Err(None)) {
-                let left = request.server.store.get(&entry.key, None).await;
-                if left.map_err(|error| Some(registry::read_failure(error)))?.is_none() {
-                    return Ok(Deleted::Gone(last));
+            match drop_entry(request, &marked, options).await {
+                // A kubelet, say, that sees the mark may be faster: the object is gone, as was asked for.
+                Err(None) => {
+                    let left = request.server.store.get(&entry.key, None).await;
+                    let left = left.map_err(|error| Some(registry::read_failure(error)))?;
+                    if left.is_none() { Ok(Deleted::Gone(last)) } else { Err(None) }
                 }
+                dropped => dropped.map(|()| Deleted::Gone(last)),
             }
-            dropped
         }
         _ => Ok(Deleted::Gone(last)),
     }
 }
 
-async fn drop_entry(
-    request: &Request<'_>,
-    entry: &Entry,
-    live: Value,
-    options: &DeleteOptions,
-) -> Result<Deleted, Option<Failure>> {
+/// Takes the object out of the store. `Err(None)` is to be tried again.
+async fn drop_entry(request: &Request<'_>, entry: &Entry, options: &DeleteOptions) -> Result<(), Option<Failure>> {
     if !options.dry_run {
         let write = store::Write::delete(entry.key.clone(), Expect::Revision(entry.mod_revision));
         write_entry(request, write).await?;
         request.server.committed(&request.resource, &entry.key).await;
     }
-    Ok(Deleted::Gone(live))
+    Ok(())
 }
 
 async fn write_entry(request: &Request<'_>, write: store::Write) -> Result<u64, Option<Failure>> {
