@@ -165,12 +165,15 @@ fn a_permit_lives_from_the_terminal() {
     assert!(shown.contains("Approved by carol: fine\n") && shown.contains("Active until  20"), "{shown}");
     assert!(shown.contains("as it is ConfigMap default/cm-x\n"), "{shown}");
 
-    let out = f.permit("expire p --as alice -m done --wait");
-    assert!(out.starts_with("resourcepermit/p expired"), "{out}");
-    let begin = Instant::now();
-    while f.permit("list") != "No permits found\n" {
-        assert!(begin.elapsed() < Duration::from_secs(20));
-    }
+    assert_eq!(f.permit("expire p --as alice -m done --wait"), "resourcepermit/p expired and gone\n");
+    assert_eq!(f.permit("list"), "No permits found\n");
+
+    // One that is kept is there when it is over, with nothing left of what it made.
+    f.permit("request access --name kept -p name=x --as bob --wait");
+    f.permit("approve kept --as alice --keep-for 1d --wait");
+    let out = f.permit("expire kept --as alice --wait");
+    assert!(out.starts_with("resourcepermit/kept expired; kept until 20"), "{out}");
+    assert!(f.permit("list").contains("Expired"));
 }
 
 #[test]

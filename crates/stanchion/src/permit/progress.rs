@@ -13,7 +13,7 @@ pub enum Goal {
     Reviewable,
     /// That it is active, or will be by itself at a later time.
     Active,
-    /// That it is over and everything is cleaned up.
+    /// That it is over and everything is cleaned up: it is gone, or kept for the time that its template says.
     Over,
 }
 
@@ -44,13 +44,7 @@ pub fn look(permit: Option<&Value>, goal: Goal, now: Timestamp) -> Look {
     let is_auto = permit.at(&["status", "request", "approvals", "auto"]).and_then(Value::as_bool) == Some(true);
     let start = permit.str_at(&["status", "request", "startTime"]).and_then(|t| t.parse::<Timestamp>().ok());
     match (goal, state) {
-        (Goal::Over, Phase::Expired) => {
-            let left = permit.at(&["status", "size"]).and_then(Value::as_int).unwrap_or_default();
-            match left {
-                0 => Look::Done("expired".to_owned()),
-                left => Look::Waits(format!("{left} objects are left")),
-            }
-        }
+        (Goal::Over, Phase::Expired) => over(permit, now),
         (Goal::Over, _) => Look::Waits(told),
         (_, Phase::Active) => match permit.str_at(&["status", "active", "until"]) {
             Some(until) => Look::Done(format!("active until {until}")),
@@ -68,6 +62,21 @@ pub fn look(permit: Option<&Value>, goal: Goal, now: Timestamp) -> Look {
         // The controller tries again by itself, but nothing becomes of it unless somebody changes something.
         (_, Phase::Created) if is_wrong => Look::Failed(format!("it cannot be prepared: {message}")),
         _ => Look::Waits(told),
+    }
+}
+
+/// How far an expired permit is. One that is not kept is deleted by the controller: only when it is gone is everything
+/// done, and whoever waits is told the same however often they look.
+fn over(permit: &Value, now: Timestamp) -> Look {
+    let left = permit.at(&["status", "size"]).and_then(Value::as_int).unwrap_or_default();
+    let kept_until = permit.str_at(&["status", "keepUntil"]);
+    let is_kept = kept_until.and_then(|t| t.parse::<Timestamp>().ok()).is_some_and(|until| until > now);
+    match kept_until {
+        _ if left > 0 => Look::Waits(format!("{left} objects are left")),
+        Some(until) if is_kept && permit.meta_str("deletionTimestamp").is_empty() => {
+            Look::Done(format!("expired; kept until {until}"))
+        }
+        _ => Look::Waits("it is being deleted".to_owned()),
     }
 }
 
@@ -104,7 +113,19 @@ mod tests {
                 done("approved; it begins at 2030-01-01T00:00:00Z"),
             ),
             (Over, "{phase: Expired, size: 2}", waits("2 objects are left")),
-            (Over, "{phase: Expired, size: 0}", done("expired")),
+            (Over, "{phase: Expired, size: 2, keepUntil: '2030-01-01T00:00:00Z'}", waits("2 objects are left")),
+            (Over, "{phase: Expired, size: 0}", waits("it is being deleted")),
+            (Over, "{phase: Expired, keepUntil: '2025-01-01T00:00:00Z'}", waits("it is being deleted")),
+            (
+                Over,
+                "{phase: Expired, keepUntil: '2030-01-01T00:00:00Z'}",
+                done("expired; kept until 2030-01-01T00:00:00Z"),
+            ),
+            (
+                Over,
+                "{phase: Expired, keepUntil: '2030-01-01T00:00:00Z'}\nmetadata: {deletionTimestamp: x}",
+                waits("it is being deleted"),
+            ),
         ] {
             let permit = yaml::parse(format!("status: {status}").as_bytes()).unwrap_or_default();
             let now = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
