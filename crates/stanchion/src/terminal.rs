@@ -1,7 +1,8 @@
 //! What the commands for people have in common: tables, colours, progress, waiting.
 
 use crate::cluster::Failure;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use object::{Value, json, map};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -18,6 +19,53 @@ pub struct Wait {
     /// How long to wait, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub timeout: u64,
+}
+
+/// The form of what is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// A table with more columns
+    Wide,
+    /// JSON
+    Json,
+    /// YAML
+    Yaml,
+}
+
+/// A form for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Document {
+    /// JSON, in one line.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+impl Document {
+    /// The document that somebody asked for; `None` if it is a table for people.
+    pub fn of(output: Option<Output>) -> Option<Self> {
+        match output? {
+            Output::Wide => None,
+            Output::Json => Some(Document::Json),
+            Output::Yaml => Some(Document::Yaml),
+        }
+    }
+
+    /// A value as text. An object's managed fields, which nobody asks for, are left out.
+    pub fn one(self, mut value: Value) -> String {
+        value.remove_at(&["metadata", "managedFields"]);
+        match self {
+            Document::Json => json::to_string(&value) + "\n",
+            Document::Yaml => template::yaml::to_string(&value),
+        }
+    }
+
+    /// Objects as text.
+    pub fn list(self, mut items: Vec<Value>) -> String {
+        items.iter_mut().for_each(|item| drop(item.remove_at(&["metadata", "managedFields"])));
+        let list = map! { "apiVersion" => "v1", "kind" => "List", "metadata" => map! {}, "items" => items };
+        self.one(list.into())
+    }
 }
 
 /// The bytes of a file, or of standard input for `-`.

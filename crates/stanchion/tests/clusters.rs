@@ -2,65 +2,43 @@
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
+mod cli;
+
+use cli::{Cli, PROGRAM};
 use compat::client::{Client, Request};
 use compat::server::Server;
 use object::{Value, json};
+use std::ops::Deref;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_stanchion");
 
 struct Fixture {
     hub: Server,
     eu: Server,
     us: Server,
     folder: tempfile::TempDir,
+    cli: Cli,
+}
+
+impl Deref for Fixture {
+    type Target = Cli;
+
+    fn deref(&self) -> &Cli {
+        &self.cli
+    }
 }
 
 impl Fixture {
     fn new() -> Self {
         let program = Path::new(PROGRAM);
+        let hub = Server::start(program, &["--manager"]).unwrap();
         Fixture {
-            hub: Server::start(program, &["--manager"]).unwrap(),
+            cli: Cli::new(&hub.kubeconfig),
+            hub,
             eu: Server::start_durable(program, &[]).unwrap(),
             us: Server::start_durable(program, &[]).unwrap(),
             folder: tempfile::tempdir().unwrap(),
         }
-    }
-
-    /// Runs a command against the hub; whether it went well, and all that it said.
-    fn run(&self, words: &str) -> (bool, String) {
-        let kubeconfig = self.hub.kubeconfig.display().to_string();
-        let words = words.split(' ').filter(|word| !word.is_empty());
-        let output = Command::new(PROGRAM).args(words).args(["--kubeconfig", &kubeconfig]).output().unwrap();
-        let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-        (output.status.success(), said.concat())
-    }
-
-    /// Runs a command that must go well.
-    fn ok(&self, words: &str) -> String {
-        let (is_ok, said) = self.run(words);
-        assert!(is_ok, "stanchion {words}: {said}");
-        said
-    }
-
-    /// Runs a command that must fail, and say this.
-    fn fails(&self, words: &str, why: &str) {
-        let (is_ok, said) = self.run(words);
-        assert!(!is_ok && said.contains(why), "stanchion {words}: {said}");
-    }
-
-    /// Runs a command until it says something.
-    fn until(&self, words: &str, what: &str) -> String {
-        for _ in 0..600 {
-            let (_, said) = self.run(words);
-            if said.contains(what) {
-                return said;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("stanchion {words} never says {what}: {}", self.run(words).1);
     }
 
     /// Applies the application: one ConfigMap, wherever clusters are of the tier `prod`.

@@ -1,9 +1,9 @@
 //! The subcommands.
 
-use super::view;
+use super::{Shown, view};
 use crate::cluster::{Connections, Failure};
-use crate::terminal::{LOOK, Progress, Wait, read_file};
-use client::{Client, DeleteParams, ListParams, Patch, PatchParams, Resource};
+use crate::terminal::{Document, LOOK, Output, Progress, Wait, print, read_file};
+use client::{Client, DeleteParams, Error, ListParams, Patch, PatchParams, Resource};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use manager::application::clusters::Fleet;
@@ -11,7 +11,7 @@ use manager::application::kinds::{APPLICATIONS, REVISIONS, TRACKERS};
 use manager::application::names;
 use manager::application::three_way::{self, Change, Strategy};
 use manager::application::tracker::{Entry, ResourceKey, Tracker, Trackers};
-use object::{Value, json, map, yaml};
+use object::{Map, Status, Value, json, map, yaml};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +22,10 @@ const MANAGER: &str = "stanchion-app";
 
 /// How many objects are asked for at a time.
 const WIDTH: usize = 10;
+
+/// Said where a server does not know the kind.
+const UNSERVED: &str =
+    "the server serves no Applications: nobody has run stanchion server --manager or stanchion manager with it";
 
 /// A live object, if there is one; or why it cannot be known.
 type Live = Result<Option<Value>, String>;
@@ -41,7 +45,19 @@ impl Session {
     }
 
     async fn application(&self, name: &str) -> Result<Value, Failure> {
-        Ok(self.client.api(&APPLICATIONS).get(&self.namespace, name).await?)
+        let found = self.client.api(&APPLICATIONS).get(&self.namespace, name).await;
+        found.map_err(|error| self.explained(error, name))
+    }
+
+    /// What an answer about an application means for people.
+    fn explained(&self, error: Error, name: &str) -> Failure {
+        match error {
+            error if is_unserved(&error) => UNSERVED.into(),
+            error if error.is_not_found() => {
+                format!("there is no Application {name} in namespace {}", self.namespace).into()
+            }
+            error => error.into(),
+        }
     }
 
     async fn patch(&self, resource: &Resource, name: &str, patch: Value, params: &PatchParams) -> Result<(), Failure> {
@@ -50,33 +66,51 @@ impl Session {
         Ok(())
     }
 
-    /// Applies a file.
+    /// Applies a file. Nothing is applied if it holds something that cannot be an object.
     pub async fn up(&self, file: &Path, publish_version: Option<&str>, wait: Wait) -> Result<(), Failure> {
         let text = read_file(file)?;
-        let objects = yaml::parse_all(&text).map_err(|error| format!("{}: {error}", file.display()))?;
-        for (mut object, _) in objects {
-            if object.is_null() {
-                continue;
+        let told = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+        let objects = yaml::parse_all(&text).map_err(|error| told(&error))?;
+        let objects: Vec<Value> = objects.into_iter().map(|(object, _)| object).filter(|o| !o.is_null()).collect();
+        if objects.is_empty() {
+            return Err(told(&"there are no objects").into());
+        }
+        for (number, object) in objects.iter().enumerate() {
+            if let Some(missing) = ["apiVersion", "kind"].into_iter().find(|key| text_at(object, key).is_empty()) {
+                return Err(told(&format!("object {}: {missing} is missing", number + 1)).into());
             }
+            if object.name().is_empty() {
+                return Err(told(&format!("object {}: metadata.name is missing, or is no string", number + 1)).into());
+            }
+        }
+        let mut applications = Vec::new();
+        for mut object in objects {
             let (api_version, kind) = (text_at(&object, "apiVersion"), text_at(&object, "kind"));
-            let resource = self.client.resource_of(&api_version, &kind).await?;
-            let resource =
-                resource.ok_or_else(|| format!("no matches for kind {kind:?} in version {api_version:?}"))?;
+            let is_application = kind == APPLICATIONS.kind && api_version == APPLICATIONS.api_version();
+            let Some(resource) = self.client.resource_of(&api_version, &kind).await? else {
+                return Err(match is_application {
+                    true => UNSERVED.into(),
+                    false => told(&format!("no matches for kind {kind:?} in version {api_version:?}")).into(),
+                });
+            };
             if resource.namespaced && object.namespace().is_empty() {
                 object.set_at(&["metadata", "namespace"], self.namespace.as_str().into());
             }
-            let is_application = kind == "Application";
             if let Some(version) = publish_version.filter(|_| is_application) {
                 object.set_at(&["metadata", "annotations", names::PUBLISH_VERSION], version.into());
             }
             let (namespace, name) = (object.namespace().to_owned(), object.name().to_owned());
-            let apply = Patch::Apply { object, manager: MANAGER.to_owned(), force: false };
-            let applied = self.client.api(&resource).patch(&namespace, &name, &apply, &PatchParams::default()).await?;
+            // What a file says counts, whoever changed it before.
+            let apply = Patch::Apply { object, manager: MANAGER.to_owned(), force: true };
+            let applied = self.client.api(&resource).patch(&namespace, &name, &apply, &PatchParams::default()).await;
+            let applied = applied.map_err(|error| told(&format!("{kind} {name}: {error}")))?;
             println!("{}/{name} applied", resource.plural);
-            if is_application && wait.wait {
-                let generation = applied.at(&["metadata", "generation"]).cloned();
-                self.until_running(&namespace, &name, generation, wait).await?;
+            if is_application {
+                applications.push((namespace, name, applied.at(&["metadata", "generation"]).cloned()));
             }
+        }
+        for (namespace, name, generation) in applications.into_iter().filter(|_| wait.wait) {
+            self.until_running(&namespace, &name, generation, wait).await?;
         }
         Ok(())
     }
@@ -103,8 +137,15 @@ impl Session {
             }
             match application.str_at(&["status", "status"]) {
                 Some("running") if is_seen => return Ok(()),
-                Some(phase @ ("workflowFailed" | "workflowTerminated" | "workflowSuspending")) if is_seen => {
-                    return Err(format!("{name} is {phase}").into());
+                Some("workflowSuspending") if is_seen => {
+                    let step = view::suspended(&application).map(|step| format!(" at step {step}")).unwrap_or_default();
+                    return Err(format!(
+                        "{name} waits{step} until somebody lets it go on: stanchion app resume {name}"
+                    )
+                    .into());
+                }
+                Some("workflowFailed" | "workflowTerminated") if is_seen => {
+                    return Err(format!("{name}: {}", view::progress(&application)).into());
                 }
                 _ if begin.elapsed() > Duration::from_secs(wait.timeout) => {
                     return Err(format!("{name} does not run after {} s: {}", wait.timeout, progress.said()).into());
@@ -115,26 +156,43 @@ impl Session {
     }
 
     /// Lists applications.
-    pub async fn list(&self, all_namespaces: bool) -> Result<(), Failure> {
+    pub async fn list(&self, all_namespaces: bool, selector: &str, output: Option<Output>) -> Result<(), Failure> {
         let namespace = if all_namespaces { "" } else { &self.namespace };
-        let list = self.client.api(&APPLICATIONS).list(namespace, &ListParams::default()).await?;
-        print!("{}", view::applications(&list.items));
+        let params = ListParams { label_selector: selector.to_owned(), ..ListParams::default() };
+        let list = self.client.api(&APPLICATIONS).list(namespace, &params).await;
+        let list = list.map_err(|error| if is_unserved(&error) { UNSERVED.into() } else { Failure::from(error) })?;
+        match Document::of(output) {
+            Some(document) => print(&document.list(list.items)),
+            None if list.items.is_empty() => match namespace {
+                "" => eprintln!("There are no Applications."),
+                namespace => eprintln!("There are no Applications in namespace {namespace}."),
+            },
+            None => print(&view::applications(&list.items, output == Some(Output::Wide))),
+        }
         Ok(())
     }
 
     /// Shows one application.
-    pub async fn status(&self, name: &str, tree: bool, detail: bool) -> Result<(), Failure> {
+    pub async fn status(&self, name: &str, shown: Shown, output: Option<Output>) -> Result<(), Failure> {
         let application = self.application(name).await?;
-        if !tree {
-            print!("{}", view::status(&application));
+        if shown == Shown::Summary {
+            match Document::of(output) {
+                Some(document) => print(&document.one(application)),
+                None => print(&view::status(&application)),
+            }
             return Ok(());
         }
         let trackers = self.trackers(&application).await?;
-        let live = if detail { self.live(&trackers).await? } else { BTreeMap::new() };
+        let is_detailed = shown == Shown::Details || output == Some(Output::Wide);
+        let live = if is_detailed { self.live(&trackers).await? } else { BTreeMap::new() };
         let said: BTreeMap<ResourceKey, String> =
             live.into_iter().map(|(key, live)| (key, view::detail(live))).collect();
         let tell = |entry: &Entry| said.get(&entry.key()).cloned().unwrap_or_default();
-        print!("{}", view::tree(&application, &trackers, detail.then_some(&tell)));
+        let leaves = view::leaves(&application, &trackers, is_detailed.then_some(&tell));
+        match Document::of(output) {
+            Some(document) => print(&document.one(leaves.iter().map(view::Leaf::to_value).collect::<Vec<_>>().into())),
+            None => print(&view::tree(&leaves, is_detailed)),
+        }
         Ok(())
     }
 
@@ -217,10 +275,14 @@ impl Session {
     }
 
     /// Lists revisions.
-    pub async fn history(&self, name: &str) -> Result<(), Failure> {
+    pub async fn history(&self, name: &str, output: Option<Output>) -> Result<(), Failure> {
         let application = self.application(name).await?;
+        let revisions = self.revisions(name).await?;
         let current = application.str_at(&["status", "latestRevision", "name"]).unwrap_or_default();
-        print!("{}", view::history(&self.revisions(name).await?, current));
+        match Document::of(output) {
+            Some(document) => print(&document.list(revisions)),
+            None => print(&view::history(&revisions, current, output == Some(Output::Wide))),
+        }
         Ok(())
     }
 
@@ -237,23 +299,21 @@ impl Session {
                     && revision.at(&["status", "succeeded"]).and_then(Value::as_bool) == Some(true)
             }
         };
-        let revision = revisions.iter().rev().find(is_meant).ok_or("there is no such revision to go back to")?;
+        let revision = revisions.iter().rev().find(is_meant).ok_or_else(|| match to {
+            Some(to) => {
+                let known: Vec<&str> = revisions.iter().map(Value::name).collect();
+                format!("{name} has no revision or published version {to}; its revisions are {}", known.join(", "))
+            }
+            None => format!("{name} has no earlier revision that succeeded; stanchion app history {name} shows all"),
+        })?;
         let spec = revision.at(&["spec", "application", "spec"]).cloned().unwrap_or_default();
-        let mut annotations =
-            application.at(&["metadata", "annotations"]).and_then(Value::as_object).cloned().unwrap_or_default();
+        let of = |key: &str| application.at(&["metadata", key]).and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut annotations = of("annotations");
         match version(revision) {
             none if none.is_empty() => drop(annotations.remove(names::PUBLISH_VERSION)),
             published => drop(annotations.insert(names::PUBLISH_VERSION, published)),
         }
-        // Both at once: what is between would be a version, too.
-        let operations = vec![
-            map! { "op" => "test", "path" => "/metadata/resourceVersion", "value" => application.meta_str("resourceVersion") },
-            map! { "op" => "add", "path" => "/metadata/annotations", "value" => annotations },
-            map! { "op" => "replace", "path" => "/spec", "value" => spec },
-        ];
-        let api = self.client.api(&APPLICATIONS);
-        let operations = Patch::Json(operations.into());
-        let changed = api.patch(&self.namespace, name, &operations, &PatchParams::default()).await?;
+        let changed = self.replace(&application, annotations, of("labels"), spec).await?;
         println!("{name} goes back to {}", revision.name());
         if wait.wait {
             self.until_running(&self.namespace, name, changed.at(&["metadata", "generation"]).cloned(), wait).await?;
@@ -261,25 +321,80 @@ impl Session {
         Ok(())
     }
 
-    /// Holds a workflow, or lets it go on.
-    pub async fn set_suspended(&self, name: &str, suspended: bool) -> Result<(), Failure> {
+    /// Declares an application anew; specification and annotations at once, because what is between would be a version,
+    /// too.
+    async fn replace(&self, application: &Value, annotations: Map, labels: Map, spec: Value) -> Result<Value, Failure> {
+        let api = self.client.api(&APPLICATIONS);
+        let (name, version) = (application.name(), application.meta_str("resourceVersion"));
+        let object = map! {
+            "apiVersion" => APPLICATIONS.api_version(),
+            "kind" => APPLICATIONS.kind.to_string(),
+            "metadata" => map! {
+                "name" => name,
+                "namespace" => self.namespace.as_str(),
+                "resourceVersion" => version,
+                "annotations" => annotations.clone(),
+                "labels" => labels,
+            },
+            "spec" => spec.clone(),
+        };
+        // As `up` would, so that the next file takes away what it no longer has. What somebody else added to the
+        // specification would stay, though.
+        let apply = Patch::Apply { object: object.into(), manager: MANAGER.to_owned(), force: true };
+        let trial = PatchParams { dry_run: true, ..PatchParams::default() };
+        let tried = api.patch(&self.namespace, name, &apply, &trial).await?;
+        let has_version = |object: &Value| object.annotation(names::PUBLISH_VERSION).map(str::to_owned);
+        let wanted = annotations.get(names::PUBLISH_VERSION).and_then(Value::as_str).map(str::to_owned);
+        if tried.get("spec") == Some(&spec) && has_version(&tried) == wanted {
+            return Ok(api.patch(&self.namespace, name, &apply, &PatchParams::default()).await?);
+        }
+        let operations = vec![
+            map! { "op" => "test", "path" => "/metadata/resourceVersion", "value" => version },
+            map! { "op" => "add", "path" => "/metadata/annotations", "value" => annotations },
+            map! { "op" => "replace", "path" => "/spec", "value" => spec },
+        ];
+        Ok(api.patch(&self.namespace, name, &Patch::Json(operations.into()), &PatchParams::default()).await?)
+    }
+
+    /// The application, if its workflow is not over.
+    async fn under_way(&self, name: &str) -> Result<Value, Failure> {
         let application = self.application(name).await?;
         if application.at(&["status", "workflow", "finished"]).and_then(Value::as_bool) == Some(true) {
-            return Err(format!("the workflow of {name} is over").into());
+            let phase = application.str_at(&["status", "workflow", "status"]).unwrap_or_default();
+            return Err(format!("the workflow of {name} is over: it {}", view::ended(phase)).into());
         }
+        Ok(application)
+    }
+
+    /// Holds a workflow, or lets it go on.
+    pub async fn set_suspended(&self, name: &str, suspended: bool) -> Result<(), Failure> {
+        let application = self.under_way(name).await?;
         let is_suspended = application.at(&["status", "workflow", "suspend"]).and_then(Value::as_bool) == Some(true);
         if is_suspended == suspended {
             let state = if suspended { "is suspended already" } else { "is not suspended" };
             return Err(format!("the workflow of {name} {state}").into());
         }
-        let patch = map! { "status" => map! { "workflow" => map! { "suspend" => suspended } } };
-        self.patch(&APPLICATIONS, name, patch.into(), &PatchParams::status()).await?;
+        self.set_workflow(name, "suspend", suspended).await?;
         println!("{name} {}", if suspended { "suspended" } else { "resumed" });
         Ok(())
     }
 
+    /// Ends a workflow; what it has brought stays.
+    pub async fn terminate(&self, name: &str) -> Result<(), Failure> {
+        self.under_way(name).await?;
+        self.set_workflow(name, "terminated", true).await?;
+        println!("{name} terminated");
+        Ok(())
+    }
+
+    async fn set_workflow(&self, name: &str, flag: &str, value: bool) -> Result<(), Failure> {
+        let patch = map! { "status" => map! { "workflow" => map! { flag => value } } };
+        self.patch(&APPLICATIONS, name, patch.into(), &PatchParams::status()).await
+    }
+
     /// Runs a workflow again.
     pub async fn restart(&self, name: &str) -> Result<(), Failure> {
+        self.application(name).await?;
         let patch = map! { "metadata" => map! { "annotations" => map! { names::RESTART_WORKFLOW => "true" } } };
         self.patch(&APPLICATIONS, name, patch.into(), &PatchParams::default()).await?;
         println!("{name} restarted");
@@ -299,7 +414,8 @@ impl Session {
                 map! { "finalizers" => finalizers, "resourceVersion" => application.meta_str("resourceVersion") };
             self.patch(&APPLICATIONS, name, map! { "metadata" => metadata }.into(), &PatchParams::default()).await?;
         }
-        api.delete(&self.namespace, name, &DeleteParams::default()).await?;
+        let deleted = api.delete(&self.namespace, name, &DeleteParams::default()).await;
+        deleted.map_err(|error| self.explained(error, name))?;
         if wait.wait {
             self.until_gone(name, wait).await?;
         }
@@ -325,6 +441,12 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Whether a server does not serve the kind, rather than having no object of that name.
+fn is_unserved(error: &Error) -> bool {
+    let is_about_object = |status: &Status| status.details.as_ref().is_some_and(|details| !details.name.is_empty());
+    error.code() == 404 && !error.status().is_some_and(is_about_object)
 }
 
 fn text_at(object: &Value, key: &str) -> String {

@@ -4,7 +4,7 @@ mod commands;
 mod view;
 
 use crate::cluster::{ClusterArgs, Failure};
-use crate::terminal::Wait;
+use crate::terminal::{Output, Wait};
 use clap::{Args as ClapArgs, Subcommand};
 use manager::application::clusters::names::NAMESPACE;
 use std::path::PathBuf;
@@ -42,6 +42,11 @@ enum Command {
         /// Those of all namespaces
         #[arg(short = 'A', long)]
         all_namespaces: bool,
+        /// Those whose labels match
+        #[arg(short = 'l', long, value_name = "LABELS", default_value = "")]
+        selector: String,
+        #[command(flatten)]
+        form: Form,
     },
     /// Show what an Application has come to
     Status {
@@ -50,9 +55,11 @@ enum Command {
         /// Show its objects, of this and earlier versions
         #[arg(short, long)]
         tree: bool,
-        /// Show of each object what it says of itself
-        #[arg(short, long, requires = "tree")]
+        /// Show its objects, and of each what it says of itself
+        #[arg(short, long)]
         detail: bool,
+        #[command(flatten)]
+        form: Form,
     },
     /// Show where live objects differ from what is declared
     Diff {
@@ -63,6 +70,8 @@ enum Command {
     History {
         /// Name of the Application
         name: String,
+        #[command(flatten)]
+        form: Form,
     },
     /// Bring an earlier revision back
     Rollback {
@@ -84,6 +93,11 @@ enum Command {
         /// Name of the Application
         name: String,
     },
+    /// End the workflow of an Application; what it has brought stays
+    Terminate {
+        /// Name of the Application
+        name: String,
+    },
     /// Run the workflow of an Application again
     Restart {
         /// Name of the Application
@@ -101,6 +115,35 @@ enum Command {
     },
 }
 
+/// How something is printed.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+struct Form {
+    /// Form of the output [default: a table]
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    output: Option<Output>,
+}
+
+/// How much of an Application is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// What it has come to.
+    Summary,
+    /// Its objects.
+    Tree,
+    /// Its objects, with what each says of itself.
+    Details,
+}
+
+impl Shown {
+    fn of(tree: bool, detail: bool) -> Self {
+        match (tree, detail) {
+            (_, true) => Shown::Details,
+            (true, false) => Shown::Tree,
+            (false, false) => Shown::Summary,
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -109,13 +152,18 @@ pub fn run(args: Args) -> Result<(), Failure> {
         let session = commands::Session::new(client, namespace, args.cluster_namespace);
         match args.command {
             Command::Up { file, publish_version, wait } => session.up(&file, publish_version.as_deref(), wait).await,
-            Command::List { all_namespaces } => session.list(all_namespaces).await,
-            Command::Status { name, tree, detail } => session.status(&name, tree, detail).await,
+            Command::List { all_namespaces, selector, form } => {
+                session.list(all_namespaces, &selector, form.output).await
+            }
+            Command::Status { name, tree, detail, form } => {
+                session.status(&name, Shown::of(tree, detail), form.output).await
+            }
             Command::Diff { name } => session.diff(&name).await,
-            Command::History { name } => session.history(&name).await,
+            Command::History { name, form } => session.history(&name, form.output).await,
             Command::Rollback { name, to, wait } => session.rollback(&name, to.as_deref(), wait).await,
             Command::Suspend { name } => session.set_suspended(&name, true).await,
             Command::Resume { name } => session.set_suspended(&name, false).await,
+            Command::Terminate { name } => session.terminate(&name).await,
             Command::Restart { name } => session.restart(&name).await,
             Command::Delete { name, orphan, wait } => session.delete(&name, orphan, wait).await,
         }

@@ -1,9 +1,9 @@
 //! What is shown of Applications: texts made of objects.
 
 use crate::terminal::table;
-use manager::application::health;
 use manager::application::tracker::{Entry, Tracker, Trackers};
-use object::Value;
+use manager::application::{health, names};
+use object::{Map, Value, map};
 
 fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
     value.str_at(path).unwrap_or_default()
@@ -13,29 +13,85 @@ fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
     value.at(path).and_then(Value::as_array).unwrap_or_default()
 }
 
-/// A row for each component.
-pub fn applications(all: &[Value]) -> String {
+/// A row for each component; a `wide` one says which version it is, and where.
+pub fn applications(all: &[Value], wide: bool) -> String {
     let mut rows = Vec::new();
     for application in all {
         for component in list(application, &["spec", "components"]) {
             let name = text(component, &["name"]);
-            let service = list(application, &["status", "services"]).iter().find(|s| text(s, &["name"]) == name);
+            let services: Vec<&Value> =
+                list(application, &["status", "services"]).iter().filter(|s| text(s, &["name"]) == name).collect();
             let traits: Vec<&str> = list(component, &["traits"]).iter().map(|t| text(t, &["type"])).collect();
-            rows.push(vec![
+            let mut row = vec![
                 application.namespace().to_owned(),
                 application.name().to_owned(),
                 name.to_owned(),
                 text(component, &["type"]).to_owned(),
                 traits.join(","),
                 text(application, &["status", "status"]).to_owned(),
-                service.map_or("", state).to_owned(),
-                service.map(|s| text(s, &["message"])).unwrap_or_default().to_owned(),
+                overall(&services),
+                messages(&services),
                 application.meta_str("creationTimestamp").to_owned(),
-            ]);
+            ];
+            if wide {
+                let mut clusters: Vec<&str> = services.iter().map(|service| cluster(service)).collect();
+                clusters.sort_unstable();
+                clusters.dedup();
+                row.extend([
+                    text(application, &["status", "latestRevision", "name"]).to_owned(),
+                    application.annotation(names::PUBLISH_VERSION).unwrap_or_default().to_owned(),
+                    clusters.join(","),
+                ]);
+            }
+            rows.push(row);
         }
     }
-    let head = ["NAMESPACE", "APP", "COMPONENT", "TYPE", "TRAITS", "PHASE", "HEALTHY", "STATUS", "CREATED"];
-    table(&head, &rows)
+    let head = [
+        "NAMESPACE",
+        "APP",
+        "COMPONENT",
+        "TYPE",
+        "TRAITS",
+        "PHASE",
+        "HEALTHY",
+        "STATUS",
+        "CREATED",
+        "REVISION",
+        "PUBLISH_VERSION",
+        "CLUSTERS",
+    ];
+    table(if wide { &head } else { &head[..9] }, &rows)
+}
+
+/// How a component is in all its places.
+fn overall(services: &[&Value]) -> String {
+    let healthy = services.iter().filter(|service| state(service) == "healthy").count();
+    match services {
+        [] => String::new(),
+        [one] => state(one).to_owned(),
+        all if healthy == all.len() => "healthy".to_owned(),
+        all => format!("{healthy}/{} healthy", all.len()),
+    }
+}
+
+/// What a component says: of several places, those that say something other than the rest are named.
+fn messages(services: &[&Value]) -> String {
+    let mut all: Vec<&str> = services.iter().map(|service| text(service, &["message"])).collect();
+    all.dedup();
+    match all.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        _ => {
+            let said = services.iter().filter(|service| !text(service, &["message"]).is_empty());
+            let said = said.map(|s| format!("{}/{}: {}", cluster(s), text(s, &["namespace"]), text(s, &["message"])));
+            said.collect::<Vec<String>>().join("; ")
+        }
+    }
+}
+
+/// The cluster in which a service is.
+fn cluster(service: &Value) -> &str {
+    Some(text(service, &["cluster"])).filter(|name| !name.is_empty()).unwrap_or("local")
 }
 
 /// What one application has come to.
@@ -64,18 +120,48 @@ pub fn status(application: &Value) -> String {
             steps(step, 2, &mut out);
         }
     }
-    out += "\nServices:\n\n";
-    for service in list(application, &["status", "services"]) {
+    let services = list(application, &["status", "services"]);
+    if !services.is_empty() {
+        out += "\nServices:\n\n";
+    }
+    for service in services {
         out += &format!(
             "  - {} ({}/{}) {}{}\n",
             text(service, &["name"]),
-            Some(text(service, &["cluster"])).filter(|c| !c.is_empty()).unwrap_or("local"),
+            cluster(service),
             text(service, &["namespace"]),
             state(service),
-            Some(text(service, &["message"])).filter(|m| !m.is_empty()).map_or_else(String::new, |m| format!(": {m}")),
+            said(service),
         );
+        for (key, detail) in service.get("details").and_then(Value::as_object).into_iter().flat_map(Map::iter) {
+            out += &format!("    {key}: {}\n", detail.as_str().unwrap_or_default());
+        }
+        for attached in list(service, &["traits"]) {
+            let state = match attached.get("pending").and_then(Value::as_bool) {
+                Some(true) => "pending",
+                _ => state(attached),
+            };
+            out += &format!("    trait {} {state}{}\n", text(attached, &["type"]), said(attached));
+        }
     }
     out
+}
+
+/// What a service or a trait says, after a colon.
+fn said(service: &Value) -> String {
+    Some(text(service, &["message"])).filter(|m| !m.is_empty()).map_or_else(String::new, |m| format!(": {m}"))
+}
+
+/// The step that waits for somebody to let it go on.
+pub fn suspended(application: &Value) -> Option<&str> {
+    let all = list(application, &["status", "workflow", "steps"]).iter();
+    let mut all = all.flat_map(|step| [step].into_iter().chain(list(step, &["subSteps"])));
+    all.find(|step| text(step, &["phase"]) == "suspending").map(|step| text(step, &["name"]))
+}
+
+/// How a workflow ended, in words.
+pub fn ended(phase: &str) -> &str {
+    if phase == "terminated" { "was terminated" } else { phase }
 }
 
 fn steps(step: &Value, indent: usize, out: &mut String) {
@@ -92,14 +178,27 @@ fn steps(step: &Value, indent: usize, out: &mut String) {
 /// One line for people, however far a rollout has come.
 pub fn progress(application: &Value) -> String {
     let phase = Some(text(application, &["status", "status"])).filter(|phase| !phase.is_empty()).unwrap_or("waiting");
-    let running = list(application, &["status", "workflow", "steps"])
+    let step = list(application, &["status", "workflow", "steps"])
         .iter()
         .find(|step| !["succeeded", "skipped"].contains(&text(step, &["phase"])));
-    match running {
-        Some(step) => {
+    let service = || list(application, &["status", "services"]).iter().find(|service| state(service) != "healthy");
+    let condition = || {
+        let is_bad = |condition: &&Value| text(condition, &["status"]) == "False";
+        let mut bad = list(application, &["status", "conditions"]).iter().filter(is_bad);
+        bad.next().map(|condition| text(condition, &["message"]))
+    };
+    match (step, phase) {
+        (Some(step), _) => {
             format!("{phase}: step {} {}", text(step, &["name"]), text(step, &["message"])).trim_end().to_owned()
         }
-        None => phase.to_owned(),
+        (None, "unhealthy") => match service() {
+            Some(service) => format!("{phase}: {}{}", text(service, &["name"]), said(service)),
+            None => phase.to_owned(),
+        },
+        (None, "starting" | "rendering") => {
+            condition().map_or_else(|| phase.to_owned(), |message| format!("{phase}: {message}"))
+        }
+        (None, _) => phase.to_owned(),
     }
 }
 
@@ -125,60 +224,117 @@ fn state(service: &Value) -> &'static str {
     }
 }
 
+/// An object of an application, or a place where it is to be and has nothing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Leaf {
+    cluster: String,
+    namespace: String,
+    /// `KIND/NAME`; `-` for nothing.
+    resource: String,
+    /// Whether it is of the present version.
+    status: &'static str,
+    component: String,
+    /// What it says of itself, if it was asked.
+    detail: Option<String>,
+}
+
+impl Leaf {
+    fn of(entry: &Entry, status: &'static str) -> Self {
+        let or = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
+        Leaf {
+            cluster: or(&entry.cluster, "local"),
+            namespace: or(&entry.identity.namespace, "-"),
+            resource: format!("{}/{}", entry.identity.kind.kind, entry.identity.name),
+            status,
+            component: entry.component.to_string(),
+            detail: None,
+        }
+    }
+
+    /// For programs.
+    pub fn to_value(&self) -> Value {
+        let (kind, name) = self.resource.split_once('/').unwrap_or_default();
+        let mut out = map! { "cluster" => self.cluster.as_str(), "status" => self.status };
+        let named = [("kind", kind), ("name", name), ("component", &self.component), ("namespace", &self.namespace)];
+        for (key, text) in named.into_iter().filter(|(_, text)| !["", "-"].contains(text)) {
+            out.insert(key, text);
+        }
+        if let Some(detail) = &self.detail {
+            out.insert("detail", detail.as_str());
+        }
+        out.into()
+    }
+}
+
 /// The objects of an application by cluster and namespace, and the places where it is to be and has nothing; `detail`
 /// says of an object what it says of itself.
-pub fn tree(application: &Value, trackers: &Trackers, detail: Option<&dyn Fn(&Entry) -> String>) -> String {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+pub fn leaves(application: &Value, trackers: &Trackers, detail: Option<&dyn Fn(&Entry) -> String>) -> Vec<Leaf> {
+    let mut leaves: Vec<Leaf> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     let current: Vec<(&Tracker, &str)> =
         trackers.current.iter().chain(&trackers.root).map(|t| (t, "updated")).collect();
     let history = trackers.history.iter().rev().filter(|tracker| !tracker.is_archived()).map(|t| (t, "outdated"));
     for (tracker, state) in current.into_iter().chain(history) {
         for entry in tracker.entries.iter().filter(|entry| !entry.deleted) {
-            if !seen.insert(entry.key()) {
-                continue;
+            if seen.insert(entry.key()) {
+                leaves.push(Leaf { detail: detail.map(|detail| detail(entry)), ..Leaf::of(entry, state) });
             }
-            let cluster = if entry.cluster.is_empty() { "local" } else { &entry.cluster };
-            let namespace = if entry.identity.namespace.is_empty() { "-" } else { &entry.identity.namespace };
-            let mut row = vec![
-                cluster.to_owned(),
-                namespace.to_owned(),
-                format!("{}/{}", entry.identity.kind.kind, entry.identity.name),
-                state.to_owned(),
-            ];
-            row.extend(detail.map(|detail| detail(entry)));
-            rows.push(row);
         }
     }
     for service in list(application, &["status", "services"]) {
-        let cluster = Some(text(service, &["cluster"])).filter(|name| !name.is_empty()).unwrap_or("local");
-        if rows.iter().all(|row| row[0] != cluster) {
-            let cells = [cluster, text(service, &["namespace"]), "-", "not-deployed", text(service, &["message"])];
-            rows.push(cells.iter().take(4 + usize::from(detail.is_some())).map(|cell| (*cell).to_owned()).collect());
+        if leaves.iter().all(|leaf| leaf.cluster != cluster(service)) {
+            leaves.push(Leaf {
+                cluster: cluster(service).to_owned(),
+                namespace: text(service, &["namespace"]).to_owned(),
+                resource: "-".to_owned(),
+                status: "not-deployed",
+                component: text(service, &["name"]).to_owned(),
+                detail: detail.map(|_| text(service, &["message"]).to_owned()),
+            });
         }
     }
-    rows.sort();
-    let head = ["CLUSTER", "NAMESPACE", "RESOURCE", "STATUS", "DETAIL"];
-    table(if detail.is_some() { &head } else { &head[..4] }, &rows)
+    leaves.sort();
+    leaves
 }
 
-/// The revisions of an application, oldest first.
-pub fn history(revisions: &[Value], current: &str) -> String {
+/// The objects of an application as a table.
+pub fn tree(leaves: &[Leaf], detailed: bool) -> String {
+    let row = |leaf: &Leaf| {
+        let mut row = vec![leaf.cluster.clone(), leaf.namespace.clone(), leaf.resource.clone(), leaf.status.to_owned()];
+        if detailed {
+            row.extend([leaf.component.clone(), leaf.detail.clone().unwrap_or_default()]);
+        }
+        row
+    };
+    let head = ["CLUSTER", "NAMESPACE", "RESOURCE", "STATUS", "COMPONENT", "DETAIL"];
+    table(if detailed { &head } else { &head[..4] }, &leaves.iter().map(row).collect::<Vec<_>>())
+}
+
+/// The revisions of an application, oldest first; `wide` with what they have.
+pub fn history(revisions: &[Value], current: &str, wide: bool) -> String {
     let rows: Vec<Vec<String>> = revisions
         .iter()
         .map(|revision| {
             let succeeded = revision.at(&["status", "succeeded"]).and_then(Value::as_bool) == Some(true);
-            vec![
+            let mut row = vec![
                 revision.name().to_owned(),
-                revision.annotation("app.oam.dev/publishVersion").unwrap_or_default().to_owned(),
+                revision.annotation(names::PUBLISH_VERSION).unwrap_or_default().to_owned(),
                 succeeded.to_string(),
                 revision.label("app.oam.dev/app-revision-hash").unwrap_or_default().to_owned(),
                 revision.meta_str("creationTimestamp").to_owned(),
                 if revision.name() == current { "current" } else { "" }.to_owned(),
-            ]
+            ];
+            if wide {
+                let components = list(revision, &["spec", "application", "spec", "components"]).iter();
+                let components: Vec<String> =
+                    components.map(|c| format!("{}:{}", text(c, &["name"]), text(c, &["type"]))).collect();
+                row.extend([text(revision, &["status", "workflow", "status"]).to_owned(), components.join(",")]);
+            }
+            row
         })
         .collect();
-    table(&["NAME", "PUBLISH_VERSION", "SUCCEEDED", "HASH", "BEGIN_TIME", "STATUS"], &rows)
+    let head = ["NAME", "PUBLISH_VERSION", "SUCCEEDED", "HASH", "BEGIN_TIME", "STATUS", "WORKFLOW", "COMPONENTS"];
+    table(if wide { &head } else { &head[..6] }, &rows)
 }
 
 #[cfg(test)]
@@ -204,7 +360,7 @@ mod tests {
             assert!(told.contains(line), "{line} is not in {told}");
         }
         assert_eq!(progress(&application), "unhealthy: step web wait healthy");
-        let lines = applications(&[application]);
+        let lines = applications(&[application], false);
         assert_eq!(
             lines.lines().nth(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")),
             Some("n app web t x unhealthy unhealthy Ready:0/1".to_owned())
@@ -221,9 +377,9 @@ mod tests {
         let entry = Entry::of(&json::parse(map).unwrap_or_default()).unwrap_or_default();
         let current = Tracker { entries: vec![entry], ..Tracker::default() };
         let trackers = Trackers { current: Some(current), ..Trackers::default() };
-        let told = tree(&application, &trackers, Some(&|_| "healthy".to_owned()));
+        let told = tree(&leaves(&application, &trackers, Some(&|_| "healthy".to_owned())), true);
         let lines: Vec<String> =
             told.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        assert_eq!(lines, ["eu n ConfigMap/a updated healthy", "us n - not-deployed Unknown: away"]);
+        assert_eq!(lines, ["eu n ConfigMap/a updated healthy", "us n - not-deployed web Unknown: away"]);
     }
 }

@@ -1,10 +1,10 @@
 //! The subcommands.
 
+use super::Join;
 use super::probe::{self, Health};
 use super::view::{self, Row};
-use super::{Join, Output};
 use crate::cluster::{Connections, Failure, Kubeconfig, access};
-use crate::terminal::print;
+use crate::terminal::{Output, print};
 use client::resources::{NAMESPACES, SECRETS};
 use client::{Client, DeleteParams, ListParams, Patch, PatchParams};
 use futures_util::future::join_all;

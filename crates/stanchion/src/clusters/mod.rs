@@ -6,7 +6,8 @@ mod probe;
 mod view;
 
 use crate::cluster::{ClusterArgs, Failure};
-use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use crate::terminal::Output;
+use clap::{Args as ClapArgs, Subcommand};
 use manager::application::clusters::names::NAMESPACE;
 use std::path::PathBuf;
 
@@ -22,17 +23,6 @@ pub struct Args {
     /// Namespace of the clusters' Secrets
     #[arg(long, value_name = "NAME", default_value = NAMESPACE, global = true)]
     cluster_namespace: String,
-}
-
-/// The form of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// A table with more columns
-    Wide,
-    /// JSON
-    Json,
-    /// YAML
-    Yaml,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,10 +1,9 @@
 //! What is shown of clusters.
 
-use super::Output;
 use super::probe::Health;
-use crate::terminal::table;
+use crate::terminal::{Document, Output, table};
 use manager::application::clusters::names;
-use object::{Map, Value, json, map};
+use object::{Map, Value, map};
 
 /// A line of the list.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,11 +95,9 @@ pub fn health(health: &Health) -> String {
 
 /// The list in a form.
 pub fn list(rows: &[Row], output: Option<Output>) -> String {
-    let items = || Value::Array(rows.iter().map(Row::to_value).collect());
-    match output {
-        Some(Output::Json) => json::to_string(&items()) + "\n",
-        Some(Output::Yaml) => template::yaml::to_string(&items()),
-        output => {
+    match Document::of(output) {
+        Some(document) => document.one(Value::Array(rows.iter().map(Row::to_value).collect())),
+        None => {
             let is_wide = output == Some(Output::Wide);
             let row = |row: &Row| {
                 let accepted = "true".to_owned();
@@ -135,6 +132,7 @@ pub fn list(rows: &[Row], output: Option<Output>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use object::json;
     use std::time::Duration;
 
     fn rows() -> Vec<Row> {
