@@ -58,8 +58,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// Sends requests for a while and prints what came of it.
-    pub async fn run(&self, name: &str, period: Duration, plan: Plan) -> Result<(), String> {
+    /// Sends requests for a while, prints what came of it, and gives how many were answered.
+    pub async fn run(&self, name: &str, period: Duration, plan: Plan) -> Result<usize, String> {
         let next = Arc::new(AtomicUsize::new(0));
         let end = Instant::now() + period;
         let mut workers = Vec::new();
@@ -83,8 +83,9 @@ impl Fleet {
             took.extend(times);
             failed += failures;
         }
+        let answered = took.len();
         report::latencies(name, took, period, failed);
-        Ok(())
+        Ok(answered)
     }
 }
 

@@ -82,43 +82,57 @@ async fn measure(args: Args) -> Result<(), Box<dyn std::error::Error>> {
         };
         let ready = began.elapsed();
         let fleet = Fleet::new(&server.target, args.connections);
+        let process = server.id();
         match what {
             What::Start => {
                 println!("ready after {:.0} ms with certificates to be made", ready.as_secs_f64() * 1e3);
                 tokio::time::sleep(Duration::from_secs(2)).await;
-                println!("idle: {} MB resident", report::resident(server.id())? / 1_000_000);
+                println!("idle: {} MB resident", report::resident(process)? / 1_000_000);
             }
-            What::Create => fleet.run("create 1 KB ConfigMaps", period, Plan::Create { size: 1000 }).await?,
+            What::Create => {
+                metered(process, fleet.run("create 1 KB ConfigMaps", period, Plan::Create { size: 1000 })).await?
+            }
             What::Get => {
                 fleet.fill(1000, 1000).await?;
-                fleet.run("get a ConfigMap", period, Plan::Get { count: 1000 }).await?;
+                metered(process, fleet.run("get a ConfigMap", period, Plan::Get { count: 1000 })).await?;
             }
             What::Update => {
                 fleet.fill(1000, 1000).await?;
-                fleet.run("update ConfigMaps", period, Plan::Update { count: 1000, size: 1000 }).await?;
+                metered(process, fleet.run("update ConfigMaps", period, Plan::Update { count: 1000, size: 1000 }))
+                    .await?;
             }
             What::Apply => {
                 for subject in [Subject::Deployment, Subject::List(10), Subject::List(100), Subject::List(1000)] {
                     for way in [Way::Apply, Way::Update] {
-                        objects::run(&server.target, args.connections, period, subject, way).await?;
+                        metered(process, objects::run(&server.target, args.connections, period, subject, way)).await?;
                     }
                 }
             }
             What::Rules => {
-                objects::run(&server.target, args.connections, period, Subject::Ruled, Way::Update).await?;
+                metered(process, objects::run(&server.target, args.connections, period, Subject::Ruled, Way::Update))
+                    .await?;
             }
             What::List => {
                 fleet.fill(10_000, 1000).await?;
-                fleet.run("list 500 of 10,000", period, Plan::List { limit: 500 }).await?;
+                metered(process, fleet.run("list 500 of 10,000", period, Plan::List { limit: 500 })).await?;
                 let one = Fleet::new(&server.target, 1);
-                one.run("list 10,000", period, Plan::List { limit: 0 }).await?;
+                metered(process, one.run("list 10,000", period, Plan::List { limit: 0 })).await?;
             }
-            What::Watch => watch::fan_out(&server.target, 1000, 1000, period).await?,
+            What::Watch => metered(process, watch::fan_out(&server.target, 1000, 1000, period)).await?,
             What::Memory => {
                 fleet.fill(100_000, 2000).await?;
-                println!("100,000 objects of 2 KB: {} MB resident", report::resident(server.id())? / 1_000_000);
+                println!("100,000 objects of 2 KB: {} MB resident", report::resident(process)? / 1_000_000);
             }
         }
     }
+    Ok(())
+}
+
+/// Runs a measurement that gives how many answers or events it saw, and prints what each cost the server.
+async fn metered(process: u32, run: impl Future<Output = Result<usize, String>>) -> Result<(), String> {
+    let before = report::processor_time(process)?;
+    let count = run.await?;
+    let used = report::processor_time(process)?.saturating_sub(before);
+    println!("  {:.1} \u{b5}s of the server's processor time each", used.as_secs_f64() * 1e6 / count.max(1) as f64);
     Ok(())
 }

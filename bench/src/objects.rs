@@ -114,14 +114,14 @@ impl Subject {
 
 const LIST_SCHEMA: &str = r#"{"type":"object","properties":{"salt":{"type":"integer"},"items":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"value":{"type":"string"}}}}}}"#;
 
-/// Writes for a while, one object a connection, and prints what came of it.
+/// Writes for a while, one object a connection, prints what came of it, and gives how many writes were answered.
 pub async fn run(
     target: &Target,
     connections: usize,
     period: Duration,
     subject: Subject,
     way: Way,
-) -> Result<(), String> {
+) -> Result<usize, String> {
     subject.prepare(target).await?;
     let end = Instant::now() + period;
     let mut workers = Vec::new();
@@ -155,8 +155,9 @@ pub async fn run(
         failed += failures;
     }
     let way = if way == Way::Apply { "apply" } else { "update" };
+    let answered = took.len();
     report::latencies(&format!("{way} {subject}"), took, period, failed);
-    Ok(())
+    Ok(answered)
 }
 
 fn version_of(answer: &[u8]) -> Result<String, String> {

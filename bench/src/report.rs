@@ -1,4 +1,4 @@
-//! Figures: requests a second, percentiles, memory.
+//! Figures: requests a second, percentiles, processor time, memory.
 
 use std::time::Duration;
 
@@ -24,4 +24,13 @@ pub fn resident(process: u32) -> Result<u64, String> {
     let line = status.lines().find(|l| l.starts_with("VmRSS:")).ok_or("no resident size")?;
     let kilobytes: u64 = line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).ok_or("no resident size")?;
     Ok(kilobytes * 1024)
+}
+
+/// The processor time that a process has used, as clock ticks of 10 ms count it.
+pub fn processor_time(process: u32) -> Result<Duration, String> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).map_err(|e| e.to_string())?;
+    // After the name, which may hold anything: state, and ten more before user and system time.
+    let (_, fields) = stat.rsplit_once(')').ok_or("no processor time")?;
+    let ticks: u64 = fields.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
+    Ok(Duration::from_millis(ticks * 10))
 }

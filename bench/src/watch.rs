@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, Notify};
 
 /// Opens `watchers` watches of ConfigMaps, creates `rate` objects a second for a while, and prints how long after its
-/// write began each event arrived.
-pub async fn fan_out(target: &Target, watchers: usize, rate: usize, period: Duration) -> Result<(), String> {
+/// write began each event arrived. Gives how many arrived.
+pub async fn fan_out(target: &Target, watchers: usize, rate: usize, period: Duration) -> Result<usize, String> {
     let writes = rate * period.as_secs() as usize;
     let began = Arc::new(Instant::now());
     // When each write began, in microseconds since the start, by the object's number.
@@ -33,13 +33,14 @@ pub async fn fan_out(target: &Target, watchers: usize, rate: usize, period: Dura
                 let Some(Ok(frame)) = body.frame().await else { break };
                 rest.extend_from_slice(frame.data_ref().map(|d| &d[..]).unwrap_or_default());
                 let now = began.elapsed().as_micros() as usize;
-                while let Some(end) = rest.iter().position(|b| *b == b'\n') {
-                    let line: Vec<u8> = rest.drain(..=end).collect();
-                    if let Some(number) = number_of(&line).filter(|n| *n < sent.len()) {
+                let whole = rest.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
+                for line in rest[..whole].split(|b| *b == b'\n') {
+                    if let Some(number) = number_of(line).filter(|n| *n < sent.len()) {
                         let delay = now.saturating_sub(sent[number].load(Ordering::SeqCst));
                         own.push(Duration::from_micros(delay as u64));
                     }
                 }
+                rest.drain(..whole);
             }
             delays.lock().await.extend(own);
             Ok::<_, String>(())
@@ -66,9 +67,10 @@ pub async fn fan_out(target: &Target, watchers: usize, rate: usize, period: Dura
         let _ = tokio::time::timeout(Duration::from_secs(10), task).await;
     }
     let delays = std::mem::take(&mut *delays.lock().await);
-    let missing = writes * watchers - delays.len();
+    let arrived = delays.len();
+    let missing = writes * watchers - arrived;
     report::latencies(&format!("{watchers} watchers at {rate} events a second"), delays, period, missing);
-    Ok(())
+    Ok(arrived)
 }
 
 /// The number in the name of the object that an event is about.

@@ -1,7 +1,7 @@
 //! Tenants, their namespaces, and what is declared for them.
 
 use crate::Args;
-use crate::report;
+use bench::report;
 use compat::client::{Client, Request, Response, Target};
 use object::{Value, json};
 use std::cell::Cell;

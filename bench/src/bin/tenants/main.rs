@@ -6,9 +6,8 @@
 
 mod house;
 mod process;
-#[path = "../../report.rs"]
-mod report;
 
+use bench::report;
 use clap::Parser;
 use compat::server::Server;
 use house::House;

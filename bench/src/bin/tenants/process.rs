@@ -1,6 +1,6 @@
 //! What a process used of the processor, and when it rests.
 
-use crate::report;
+use bench::report;
 use compat::server::Server;
 use std::time::{Duration, Instant};
 
