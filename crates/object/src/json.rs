@@ -3,7 +3,7 @@
 //! Reading keeps integers apart from floats, lets the last of repeated keys win, replaces broken UTF-8 by U+FFFD and
 //! words its errors as Go's `encoding/json` does. [`parse_strict`] also tells which keys were repeated.
 
-use crate::scan;
+use crate::scan::{self, below, equal, every};
 use crate::{Map, Value, go};
 use compact_str::CompactString;
 use std::fmt;
@@ -40,8 +40,14 @@ pub fn parse_strict(text: &[u8]) -> Result<(Value, Vec<String>), Error> {
 
 struct Reader<'t> {
     text: &'t [u8],
+    /// The whole text, if it is valid UTF-8: then its strings need not be looked at one by one.
+    valid: Option<&'t str>,
     at: usize,
     depth: usize,
+    /// The members of the objects that are being read, and the items of the arrays: each is allocated once, when its
+    /// size is known.
+    members: Vec<(CompactString, Value)>,
+    items: Vec<Value>,
     /// The path to the object being read; kept only when repeated keys are asked for.
     path: Option<Vec<Step>>,
     /// Offset of the second key and path of each repetition.
@@ -55,7 +61,16 @@ enum Step {
 
 impl<'t> Reader<'t> {
     fn new(text: &'t [u8], strict: bool) -> Self {
-        Reader { text, at: 0, depth: 0, path: strict.then(Vec::new), repeated: Vec::new() }
+        Reader {
+            text,
+            valid: std::str::from_utf8(text).ok(),
+            at: 0,
+            depth: 0,
+            members: Vec::new(),
+            items: Vec::new(),
+            path: strict.then(Vec::new),
+            repeated: Vec::new(),
+        }
     }
 
     fn document(mut self) -> Result<(Value, Vec<String>), Error> {
@@ -91,9 +106,8 @@ impl<'t> Reader<'t> {
 
     fn object(&mut self) -> Result<Value, Error> {
         self.enter()?;
-        let mut members: Vec<(CompactString, Value)> = Vec::new();
+        let first = self.members.len();
         let mut offsets: Vec<usize> = Vec::new();
-        let mut sorted = true;
         self.skip_space();
         if self.text.get(self.at) == Some(&b'}') {
             self.leave();
@@ -122,8 +136,7 @@ impl<'t> Reader<'t> {
             if let Some(path) = &mut self.path {
                 path.pop();
             }
-            sorted = sorted && members.last().is_none_or(|(last, _)| *last < key);
-            members.push((key, value));
+            self.members.push((key, value));
             self.skip_space();
             match self.text.get(self.at) {
                 None => return Err(self.end()),
@@ -133,17 +146,17 @@ impl<'t> Reader<'t> {
             }
         }
         self.leave();
-        members.shrink_to_fit();
-        if sorted {
-            return Ok(Value::Object(Map::from_sorted(members)));
-        }
+        let members: Vec<(CompactString, Value)> = self.members.drain(first..).collect();
         if self.path.is_some() {
             self.note_repetitions(&members, &offsets);
         }
-        Ok(Value::Object(members.into_iter().collect()))
+        Ok(Value::Object(members.into()))
     }
 
     fn note_repetitions(&mut self, members: &[(CompactString, Value)], offsets: &[usize]) {
+        if members.is_sorted_by(|a, b| a.0 < b.0) {
+            return;
+        }
         let mut order: Vec<usize> = (0..members.len()).collect();
         order.sort_by(|a, b| members[*a].0.cmp(&members[*b].0).then(a.cmp(b)));
         for pair in order.windows(2) {
@@ -176,17 +189,18 @@ impl<'t> Reader<'t> {
 
     fn array(&mut self) -> Result<Value, Error> {
         self.enter()?;
-        let mut items = Vec::new();
+        let first = self.items.len();
         self.skip_space();
         if self.text.get(self.at) == Some(&b']') {
             self.leave();
-            return Ok(Value::Array(items));
+            return Ok(Value::Array(Vec::new()));
         }
         loop {
             if let Some(path) = &mut self.path {
-                path.push(Step::Index(items.len()));
+                path.push(Step::Index(self.items.len() - first));
             }
-            items.push(self.value()?);
+            let item = self.value()?;
+            self.items.push(item);
             if let Some(path) = &mut self.path {
                 path.pop();
             }
@@ -199,8 +213,7 @@ impl<'t> Reader<'t> {
             }
         }
         self.leave();
-        items.shrink_to_fit();
-        Ok(Value::Array(items))
+        Ok(Value::Array(self.items.drain(first..).collect()))
     }
 
     fn enter(&mut self) -> Result<(), Error> {
@@ -222,11 +235,14 @@ impl<'t> Reader<'t> {
         let start = self.at;
         // Most strings have no escapes: find the end first and take the bytes as they are.
         let rest = &self.text[start..];
-        let stop = scan::position(rest, |b| matches!(b, b'"' | b'\\') | (b < 0x20));
+        let stop = scan::position(rest, ends_plain_text);
         match stop {
             Some(n) if rest[n] == b'"' => {
                 self.at = start + n + 1;
-                Ok(CompactString::from_utf8_lossy(&rest[..n]))
+                Ok(match self.valid.and_then(|text| text.get(start..start + n)) {
+                    Some(text) => text.into(),
+                    None => CompactString::from_utf8_lossy(&rest[..n]),
+                })
             }
             _ => self.string_with_escapes(start),
         }
@@ -444,6 +460,7 @@ pub fn write(out: &mut String, value: &Value) {
 
 /// Appends a string as a JSON literal.
 pub fn write_string(out: &mut String, s: &str) {
+    out.reserve(s.len() + 2);
     out.push('"');
     let (mut clean, mut from) = (0, 0);
     // What needs no escape, which is most, is passed over many bytes at a time.
@@ -480,9 +497,18 @@ pub fn write_string(out: &mut String, s: &str) {
     out.push('"');
 }
 
-/// Whether a byte is one that Go escapes, or the first of one.
-fn may_need_escape(b: u8) -> bool {
-    (b < 0x20) | (b == b'"') | (b == b'\\') | (b == b'<') | (b == b'>') | (b == b'&') | (b == 0xe2)
+/// Marks the bytes that are more than the text of a string: the quote at its end, an escape, a control character.
+#[inline(always)]
+fn ends_plain_text(word: u64) -> u64 {
+    equal(word, b'"') | equal(word, b'\\') | below(word, 0x20)
+}
+
+/// Marks the bytes that Go escapes, or the first of such a character.
+#[inline(always)]
+fn may_need_escape(word: u64) -> u64 {
+    // Two pairs differ in one bit: `"` and `&`, `<` and `>`.
+    let pairs = equal(word & !every(4), b'"') | equal(word | every(2), b'>');
+    pairs | equal(word, b'\\') | equal(word, 0xe2) | below(word, 0x20)
 }
 
 #[cfg(test)]
@@ -493,6 +519,20 @@ mod tests {
     fn values_read_back_as_written() {
         let text = r#"{"a":[1,-2.5,1e+21,"x\ny",true,null],"b":{"":{}}}"#;
         assert_eq!(to_string(&parse(text.as_bytes()).unwrap()), text);
+    }
+
+    #[test]
+    fn every_character_is_read_as_it_was_written() {
+        for at in 0..40 {
+            for b in 0..=127u8 {
+                let mut text = "a".repeat(40);
+                text.replace_range(at..=at, &char::from(b).to_string());
+                let written = to_string(&Value::from(text.as_str()));
+                let plain = matches!(b, 0x20..) && !matches!(b, b'"' | b'\\' | b'<' | b'>' | b'&');
+                assert_eq!(written.len() == 42, plain, "{b}");
+                assert_eq!(parse(written.as_bytes()).unwrap().as_str(), Some(text.as_str()));
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The dynamic value.
 
 use compact_str::CompactString;
+use std::cmp::Ordering;
 
 /// A JSON value. Integers (int64) and floats (float64) are apart, as in Go's unstructured objects: `1` and `1.0`
 /// are different values.
@@ -216,6 +217,9 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map(Vec<(CompactString, Value)>);
 
+/// Up to this many members are looked at one after the other: keys of another length are told apart at a glance.
+const FEW: usize = 8;
+
 impl Map {
     /// No members.
     pub const fn new() -> Self {
@@ -234,6 +238,9 @@ impl Map {
 
     /// The value of `key`.
     pub fn get(&self, key: &str) -> Option<&Value> {
+        if self.0.len() <= FEW {
+            return self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v);
+        }
         self.find(key).ok().map(|i| &self.0[i].1)
     }
 
@@ -244,7 +251,7 @@ impl Map {
 
     /// Whether `key` is there.
     pub fn contains_key(&self, key: &str) -> bool {
-        self.find(key).is_ok()
+        self.get(key).is_some()
     }
 
     /// Sets `key`; gives back what it held before.
@@ -311,14 +318,36 @@ impl Map {
         self.0.retain_mut(|(k, v)| keep(k, v));
     }
 
-    /// Takes members already sorted by key without repetition, as the JSON reader makes them.
-    pub(crate) fn from_sorted(members: Vec<(CompactString, Value)>) -> Self {
-        debug_assert!(members.windows(2).all(|w| w[0].0 < w[1].0));
-        Map(members)
-    }
-
     fn find(&self, key: &str) -> Result<usize, usize> {
-        self.0.binary_search_by(|(k, _)| k.as_str().cmp(key))
+        self.0.binary_search_by(|(k, _)| order(k, key))
+    }
+}
+
+/// The order of two keys. Most differ in their first byte, for which no comparison of memory is called.
+#[inline]
+fn order(a: &str, b: &str) -> Ordering {
+    match (a.as_bytes().first(), b.as_bytes().first()) {
+        (Some(x), Some(y)) if x != y => x.cmp(y),
+        _ => a.cmp(b),
+    }
+}
+
+/// Of repeated keys the last one counts. Costs one walk where the members are sorted already.
+impl From<Vec<(CompactString, Value)>> for Map {
+    fn from(mut members: Vec<(CompactString, Value)>) -> Self {
+        if members.is_sorted_by(|a, b| order(&a.0, &b.0).is_lt()) {
+            return Map(members);
+        }
+        members.sort_by(|a, b| order(&a.0, &b.0));
+        // dedup_by hands over (later, earlier): the later value moves into the kept, earlier place.
+        members.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                std::mem::swap(&mut later.1, &mut earlier.1);
+            }
+            same
+        });
+        Map(members)
     }
 }
 
@@ -334,17 +363,7 @@ impl IntoIterator for Map {
 /// Of repeated keys the last one counts.
 impl<K: Into<CompactString>, V: Into<Value>> FromIterator<(K, V)> for Map {
     fn from_iter<T: IntoIterator<Item = (K, V)>>(iter: T) -> Self {
-        let mut members: Vec<(CompactString, Value)> = iter.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
-        members.sort_by(|a, b| a.0.cmp(&b.0));
-        // dedup_by hands over (later, earlier): the later value moves into the kept, earlier place.
-        members.dedup_by(|later, earlier| {
-            let same = later.0 == earlier.0;
-            if same {
-                std::mem::swap(&mut later.1, &mut earlier.1);
-            }
-            same
-        });
-        Map(members)
+        iter.into_iter().map(|(k, v)| (k.into(), v.into())).collect::<Vec<(CompactString, Value)>>().into()
     }
 }
 

@@ -4,7 +4,7 @@
 mod fast;
 mod scalar;
 
-use crate::{Map, Value, go, json};
+use crate::{Map, Value, go, json, scan};
 use compact_str::CompactString;
 use fast::Fast;
 use saphyr_parser::{Event, Parser, ScanError, Span, StrInput};
@@ -94,23 +94,34 @@ fn plain_json(text: &str) -> Option<Value> {
     if !text.trim_start().starts_with('{') {
         return None;
     }
-    let mut bytes = text.bytes();
-    let mut before = b' ';
-    while let Some(b) = bytes.next() {
-        let alike = match b {
-            b'\\' => matches!(bytes.next(), Some(b'"' | b'\\' | b'n' | b't')),
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(step) = scan::position(bytes.get(at..)?, may_differ) {
+        let found = at + step;
+        at = found + 1;
+        let alike = match bytes.get(found)? {
+            b'\n' => true,
+            b'\\' => {
+                at += 1;
+                matches!(bytes.get(found + 1), Some(b'"' | b'\\' | b'n' | b't'))
+            }
             // A quoted merge key.
-            b'<' => before != b'"',
-            b'\n' | b' '..=b'~' => true,
+            b'<' => found.checked_sub(1).is_none_or(|before| bytes.get(before) != Some(&b'"')),
             _ => false,
         };
         if !alike {
             return None;
         }
-        before = b;
     }
     let (value, repeated) = json::parse_strict(text.as_bytes()).ok()?;
     (repeated.is_empty() && !holds_float(&value)).then_some(value)
+}
+
+/// Marks what JSON and YAML may read differently: all but printable ASCII, escapes, and what may be a merge key.
+#[inline(always)]
+fn may_differ(word: u64) -> u64 {
+    let other = scan::below(word, b' ') | scan::equal(word, 0x7f) | word & scan::every(0x80);
+    other | scan::equal(word, b'\\') | scan::equal(word, b'<')
 }
 
 fn holds_float(value: &Value) -> bool {
