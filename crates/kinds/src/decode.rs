@@ -4,7 +4,7 @@
 //! in canonical form, and none of the scalars that Go leaves out. Unknown fields are dropped and reported. Empty lists
 //! and maps are still there, because checks tell them from absent ones; [`finish`] takes them away.
 
-use crate::definitions::{Definition, Schema, Type};
+use crate::definitions::{Definition, Field, Schema, Type};
 use crate::go_time::{self, Layout};
 use crate::quantity::Quantity;
 use base64::Engine;
@@ -47,31 +47,41 @@ pub fn decode(definition: &'static Definition, value: Value) -> Result<Decoded, 
 /// Go writes it.
 pub fn finish(definition: &Definition, object: &mut Value) {
     let Some(members) = object.as_object_mut() else { return };
-    for field in &definition.fields {
-        match members.get_mut(field.name) {
-            Some(value) => {
-                finish_value(&field.schema, value);
-                let empty = match (&*value, &field.schema.ty) {
-                    (Value::Array(items), _) => items.is_empty(),
-                    (Value::Object(m), Type::Map(_)) => m.is_empty(),
-                    (Value::Null, _) => true,
-                    (value, ty) => field.omit_empty && !field.pointer && is_zero(value, ty),
-                };
-                if empty {
-                    match field.zero() {
-                        Some(zero) => *value = zero,
-                        None => {
-                            members.remove(field.name);
-                        }
-                    }
-                }
-            }
-            None => {
-                if let Some(zero) = field.zero() {
-                    members.insert(field.name, zero);
-                }
+    // Both the members and the fields are sorted: one walk over both, and another one only if something goes or comes.
+    let mut fields = definition.fields.iter().peekable();
+    let mut missing: Vec<(&str, Value)> = Vec::new();
+    let mut unwanted = false;
+    for (key, value) in members.iter_mut() {
+        while let Some(field) = fields.next_if(|f| f.name < key) {
+            missing.extend(field.zero().map(|zero| (field.name, zero)));
+        }
+        let Some(field) = fields.next_if(|f| f.name == key) else { continue };
+        finish_value(&field.schema, value);
+        if is_empty(field, value) {
+            match field.zero() {
+                Some(zero) => *value = zero,
+                None => unwanted = true,
             }
         }
+    }
+    for field in fields {
+        missing.extend(field.zero().map(|zero| (field.name, zero)));
+    }
+    if unwanted {
+        members.retain(|key, value| definition.field(key).is_none_or(|f| !is_empty(f, value) || f.zero().is_some()));
+    }
+    for (name, zero) in missing {
+        members.insert(name, zero);
+    }
+}
+
+/// Whether the storage's encoding does not keep a field's value.
+fn is_empty(field: &Field, value: &Value) -> bool {
+    match (value, &field.schema.ty) {
+        (Value::Array(items), _) => items.is_empty(),
+        (Value::Object(m), Type::Map(_)) => m.is_empty(),
+        (Value::Null, _) => true,
+        (value, ty) => field.omit_empty && !field.pointer && is_zero(value, ty),
     }
 }
 
@@ -142,12 +152,12 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     fn structure(&mut self, definition: &'static Definition, members: Map) -> Result<Map, String> {
         let outer = std::mem::replace(&mut self.structure, definition.type_name());
-        let mut out: Vec<(&'static str, Value)> = Vec::with_capacity(members.len() + 2);
+        let mut out: Vec<(_, Value)> = Vec::with_capacity(members.len() + 2);
         // Both the members and the fields are sorted: one walk over both.
         let mut fields = definition.fields.iter().peekable();
         for (key, value) in members {
             while let Some(field) = fields.next_if(|f| f.name < key.as_str()) {
-                out.extend(field.zero().map(|zero| (field.name, zero)));
+                out.extend(field.zero().map(|zero| (field.name.into(), zero)));
             }
             let Some(field) = fields.next_if(|f| f.name == key.as_str()) else {
                 self.report_unknown(&key);
@@ -160,16 +170,16 @@ impl Decoder<'_> {
             self.fields.pop();
             match value {
                 Some(value) if !(field.omit_empty && !field.pointer && is_zero(&value, &field.schema.ty)) => {
-                    out.push((field.name, value));
+                    out.push((key, value));
                 }
-                _ => out.extend(field.zero().map(|zero| (field.name, zero))),
+                _ => out.extend(field.zero().map(|zero| (key, zero))),
             }
         }
         for field in fields {
-            out.extend(field.zero().map(|zero| (field.name, zero)));
+            out.extend(field.zero().map(|zero| (field.name.into(), zero)));
         }
         self.structure = outer;
-        Ok(out.into_iter().collect())
+        Ok(out.into())
     }
 
     /// Nothing stands for a value that stays what it is when nothing is said (null, or one of the wrong type).
@@ -200,14 +210,14 @@ impl Decoder<'_> {
                 Some(Value::Array(out))
             }
             (Type::Map(inner), Value::Object(members)) => {
-                let quantities = matches!(inner.ty, Type::Ref(name) if name.ends_with(".Quantity"));
+                let quantities = matches!(&inner.ty, Type::Ref(to) if to.name().ends_with(".Quantity"));
                 let mut out: Vec<(_, Value)> = Vec::with_capacity(members.len());
                 for (key, value) in members {
                     let value = self.value(inner, value, "")?.unwrap_or_else(|| zero(&inner.ty));
                     let value = if quantities { rounded(value) } else { value };
                     out.push((key, value));
                 }
-                Some(Value::Object(out.into_iter().collect()))
+                Some(Value::Object(out.into()))
             }
             (Type::String, value @ Value::String(_)) => Some(value),
             (Type::Bool, value @ Value::Bool(_)) => Some(value),
@@ -376,7 +386,7 @@ fn go_type(ty: &Type, definition: Option<&Definition>) -> String {
         Type::Double => "float64".to_owned(),
         Type::Bool => "bool".to_owned(),
         Type::List(item) => format!("[]{}", go_type(&item.ty, item.ty.definition())),
-        Type::Map(inner) if matches!(inner.ty, Type::Ref(name) if name.ends_with(".Quantity")) => {
+        Type::Map(inner) if matches!(&inner.ty, Type::Ref(to) if to.name().ends_with(".Quantity")) => {
             "v1.ResourceList".to_owned()
         }
         Type::Map(inner) => format!("map[string]{}", go_type(&inner.ty, inner.ty.definition())),

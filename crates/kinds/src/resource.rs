@@ -360,7 +360,7 @@ impl Resource {
     pub fn prepare_create(&self, object: &mut Value, context: &Context<'_>) {
         let zero = Value::Object(self.stored_definition().map(Definition::zero).unwrap_or_default());
         for part in self.strategy.reset.iter().filter(|_| self.strategy.drops_on_create) {
-            put(object, part, at(&zero, part));
+            put(object, part, zero.at(part).cloned());
         }
         let meta = object.metadata_mut();
         match self.strategy.generation {
@@ -377,12 +377,12 @@ impl Resource {
     /// Makes a decoded object ready for an update: restores what a client may not change, moves the generation.
     pub fn prepare_update(&self, object: &mut Value, old: &Value, context: &Context<'_>) {
         for part in self.strategy.reset {
-            put(object, part, at(old, part));
+            put(object, part, old.at(part).cloned());
         }
         (self.strategy.prepare_update)(object, old, context);
         let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int);
         let changed = match self.strategy.generation {
-            Generation::Counts(parts) => parts.iter().any(|part| at(object, part) != at(old, part)),
+            Generation::Counts(parts) => parts.iter().any(|part| object.at(part) != old.at(part)),
             Generation::None | Generation::One => false,
         };
         let meta = object.metadata_mut();
@@ -402,7 +402,7 @@ impl Resource {
     /// Makes a decoded object ready for an update through `/status`.
     pub fn prepare_status(&self, object: &mut Value, old: &Value, context: &Context<'_>) {
         for part in self.strategy.reset_status {
-            put(object, part, at(old, part));
+            put(object, part, old.at(part).cloned());
         }
         let generation = old.at(&["metadata", "generation"]).cloned();
         put(object, &["metadata", "generation"], generation);
@@ -462,10 +462,6 @@ impl Resource {
         let (meta, old) = (object.metadata().unwrap_or(&empty), old.metadata().unwrap_or(&empty));
         metadata::validate_update(meta, old, &Path::ROOT.child("metadata"))
     }
-}
-
-fn at(object: &Value, part: &[&str]) -> Option<Value> {
-    object.at(part).cloned()
 }
 
 fn put(object: &mut Value, part: &[&str], value: Option<Value>) {

@@ -135,13 +135,13 @@ impl Conversion {
     }
 
     fn ty(&mut self, schema: &'static definitions::Schema) -> TypeId {
-        if let Type::Ref(name) = schema.ty {
+        if let Type::Ref(to) = &schema.ty {
             let atomic = match schema.map_type {
                 "atomic" => Some(true),
                 "granular" => Some(false),
                 _ => None,
             };
-            return self.reference(name, atomic);
+            return self.reference(to.name(), atomic);
         }
         let atom = self.atom(schema);
         self.builder.add(atom)
@@ -176,7 +176,7 @@ impl Conversion {
                 Atom { list: Some(ListType { element, kind: list_kind(schema) }), ..Atom::default() }
             }
             // Definitions that stand for another have no content of their own.
-            Type::Ref(name) => map_atom(MapType::of_elements(self.reference(name, None))),
+            Type::Ref(to) => map_atom(MapType::of_elements(self.reference(to.name(), None))),
         }
     }
 }

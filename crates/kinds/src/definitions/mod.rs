@@ -9,6 +9,7 @@ mod openapi;
 use object::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use openapi::Dialect;
 
@@ -220,7 +221,7 @@ impl Field {
     fn settle(&mut self, required: bool) {
         let written = (required && !self.omit_empty) || self.schema.kept;
         self.omit_empty = !written;
-        let structure = matches!(self.schema.ty, Type::Ref(name) if !is_scalar(name));
+        let structure = matches!(&self.schema.ty, Type::Ref(to) if !is_scalar(to.name));
         if structure {
             self.schema.by_value |= required && !self.pointer;
             self.pointer = !self.schema.by_value;
@@ -234,8 +235,8 @@ impl Field {
             return (!self.omit_empty).then_some(Value::Null);
         }
         match &self.schema.ty {
-            Type::Ref(name) => {
-                let definition = definitions().get(name)?;
+            Type::Ref(to) => {
+                let definition = to.definition()?;
                 match definition.schema.ty {
                     Type::Object if !definition.fields.is_empty() || self.schema.by_value => {
                         Some(Value::Object(definition.zero()))
@@ -302,8 +303,47 @@ pub enum Type {
     List(Box<Schema>),
     /// A map from strings to values.
     Map(Box<Schema>),
-    /// The definition of this name.
-    Ref(&'static str),
+    /// Another definition.
+    Ref(Reference),
+}
+
+/// A definition, by its name.
+#[derive(Debug)]
+pub struct Reference {
+    name: &'static str,
+    /// One more than its place in the table, once it was looked up: every value of a request asks for it.
+    place: AtomicU32,
+}
+
+impl Reference {
+    /// Names a definition.
+    fn new(name: &'static str) -> Self {
+        Reference { name, place: AtomicU32::new(0) }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The definition.
+    pub fn definition(&self) -> Option<&'static Definition> {
+        let all = definitions();
+        // No more is read than the number itself, which is always the same.
+        let known = self.place.load(Ordering::Relaxed);
+        if known > 0 {
+            return all.table.get(known as usize - 1);
+        }
+        let place = all.table.binary_search_by(|d| d.name.cmp(self.name)).ok()?;
+        self.place.store(u32::try_from(place + 1).unwrap_or(0), Ordering::Relaxed);
+        all.table.get(place)
+    }
+}
+
+impl Clone for Reference {
+    fn clone(&self) -> Self {
+        Reference::new(self.name)
+    }
 }
 
 impl Type {
@@ -320,7 +360,7 @@ impl Type {
             "bool" => Type::Bool,
             "int-or-string" => Type::IntOrString,
             "quantity" => Type::Quantity,
-            _ if text.starts_with('@') => Type::Ref(text.get(1..).unwrap_or_default()),
+            _ if text.starts_with('@') => Type::Ref(Reference::new(text.get(1..).unwrap_or_default())),
             _ if text.starts_with('[') => Type::List(Box::new(Schema::inner(Type::read(inner())))),
             _ if text.starts_with('{') => Type::Map(Box::new(Schema::inner(Type::read(inner())))),
             _ => Type::Any,
@@ -330,7 +370,7 @@ impl Type {
     /// The definition referred to, if this is a reference.
     pub fn definition(&self) -> Option<&'static Definition> {
         match self {
-            Type::Ref(name) => definitions().get(name),
+            Type::Ref(to) => to.definition(),
             _ => None,
         }
     }
@@ -388,7 +428,7 @@ impl Schema {
     /// The schema of an item or a map's value, which are held by value.
     fn inner(ty: Type) -> Self {
         let published_zero = match &ty {
-            Type::Ref(name) => !is_scalar(name),
+            Type::Ref(to) => !is_scalar(to.name),
             Type::Bytes | Type::List(_) | Type::Map(_) => false,
             _ => true,
         };
@@ -436,11 +476,11 @@ impl Schema {
         if !self.published_zero {
             return None;
         }
-        match self.ty {
+        match &self.ty {
             Type::String => Some("".into()),
             Type::Int32 | Type::Int64 | Type::Double => Some(Value::Int(0)),
             Type::Bool => Some(Value::Bool(false)),
-            Type::Ref(name) if !is_scalar(name) => Some(Value::Object(Map::new())),
+            Type::Ref(to) if !is_scalar(to.name) => Some(Value::Object(Map::new())),
             _ => None,
         }
     }

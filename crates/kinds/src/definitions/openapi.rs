@@ -45,7 +45,7 @@ impl Definition {
 impl Schema {
     fn references(&self, out: &mut Vec<&'static str>) {
         match &self.ty {
-            Type::Ref(name) => out.push(name),
+            Type::Ref(to) => out.push(to.name()),
             Type::List(inner) | Type::Map(inner) => inner.references(out),
             _ => {}
         }
@@ -71,10 +71,10 @@ impl Schema {
             Type::Quantity => map! { "type" => "string" },
             Type::List(item) => map! { "type" => "array", "items" => item.to_openapi(dialect) },
             Type::Map(value) => map! { "type" => "object", "additionalProperties" => value.to_openapi(dialect) },
-            Type::Ref(name) if v3 => {
-                map! { "allOf" => vec![map! { "$ref" => format!("#/components/schemas/{name}") }] }
+            Type::Ref(to) if v3 => {
+                map! { "allOf" => vec![map! { "$ref" => format!("#/components/schemas/{}", to.name()) }] }
             }
-            Type::Ref(name) => map! { "$ref" => format!("#/definitions/{name}") },
+            Type::Ref(to) => map! { "$ref" => format!("#/definitions/{}", to.name()) },
         };
         if v3 && let Some(default) = self.default() {
             out.insert("default", default);

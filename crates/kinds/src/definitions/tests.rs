@@ -34,7 +34,10 @@ fn the_zero_value_is_what_go_writes() {
 fn every_reference_has_its_definition() {
     fn check(ty: &Type, at: &str) {
         match ty {
-            Type::Ref(name) => assert!(definitions().get(name).is_some(), "{at}: {name}"),
+            Type::Ref(to) => {
+                assert!(to.definition().is_some_and(|found| found.name == to.name()), "{at}: {}", to.name());
+                assert!(ty.definition().is_some_and(|again| again.name == to.name()), "{at}: {}", to.name());
+            }
             Type::List(s) | Type::Map(s) => check(&s.ty, at),
             _ => {}
         }

@@ -101,7 +101,7 @@ fn fields(out: &mut Writer, definition: &'static Definition, name: &str, members
             Place::Field(name) => {
                 let Some(field) = definition.field(name) else { continue };
                 let is_list_meta =
-                    matches!(field.schema.ty, Type::Ref(ty) if ty.strip_prefix(META) == Some("ListMeta"));
+                    matches!(&field.schema.ty, Type::Ref(to) if to.name().strip_prefix(META) == Some("ListMeta"));
                 match members.get(name) {
                     _ if is_list_meta => out.message(*tag, |out| list_meta(out, members))?,
                     Some(value) => add(out, *tag, &field.schema, value, depth)?,

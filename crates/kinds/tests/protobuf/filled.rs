@@ -38,7 +38,8 @@ impl Filler {
         self.count += 1;
         let n = self.count;
         Some(match &schema.ty {
-            Type::Ref(name) => {
+            Type::Ref(to) => {
+                let name = &to.name();
                 let definition = schema.ty.definition()?;
                 if self.open.iter().filter(|open| *open == name).count() >= NESTED {
                     return None;
