@@ -105,14 +105,17 @@ pub(crate) fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError
 
 /// The common forms, read without a JSON reader: `k:{"name":"x"}` and `v:"x"` without escapes.
 fn simple_element(kind: u8, text: &str) -> Option<PathElement> {
-    let simple = |s: &str| s.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\');
+    // Without branches, so that many bytes are looked at together.
+    let plain = |b: u8| (b >= 0x20) & (b != b'"') & (b != b'\\');
+    let simple = |s: &str| s.bytes().fold(true, |all, b| all & plain(b));
     match kind {
         b'v' => {
             let value = text.strip_prefix('"')?.strip_suffix('"')?;
             simple(value).then(|| PathElement::Value(value.into()))
         }
         b'k' => {
-            let (name, value) = text.strip_prefix("{\"")?.strip_suffix("\"}")?.split_once("\":\"")?;
+            let (name, value) = text.strip_prefix("{\"")?.strip_suffix("\"}")?.split_once('"')?;
+            let value = value.strip_prefix(":\"")?;
             (simple(name) && simple(value)).then(|| PathElement::Key(vec![(name.into(), value.into())]))
         }
         _ => None,
@@ -129,9 +132,12 @@ fn number_as_read(value: Value) -> Value {
 }
 
 fn write(set: &FieldSet, member: bool) -> Map {
-    let dot = (member && !set.is_empty()).then(|| (CompactString::const_new("."), Value::Object(Map::new())));
-    let below = set.nodes().iter().map(|n| (element_key(&n.element), Value::Object(write(&n.children, n.member))));
-    dot.into_iter().chain(below).collect()
+    let mut out = Vec::with_capacity(set.nodes().len() + usize::from(member));
+    if member && !set.is_empty() {
+        out.push((CompactString::const_new("."), Value::Object(Map::new())));
+    }
+    out.extend(set.nodes().iter().map(|n| (element_key(&n.element), Value::Object(write(&n.children, n.member)))));
+    out.into()
 }
 
 fn write_text(set: &FieldSet, member: bool, out: &mut String) {
@@ -153,6 +159,9 @@ fn write_text(set: &FieldSet, member: bool, out: &mut String) {
     out.push('}');
 }
 
+/// The room for most keys of list items, in bytes.
+const KEY: usize = 64;
+
 /// The key of one step.
 pub(crate) fn element_key(element: &PathElement) -> CompactString {
     match element {
@@ -163,7 +172,8 @@ pub(crate) fn element_key(element: &PathElement) -> CompactString {
             out
         }
         PathElement::Key(fields) => {
-            let mut out = String::from("k:{");
+            let mut out = String::with_capacity(KEY);
+            out.push_str("k:{");
             for (i, (name, value)) in fields.iter().enumerate() {
                 if i > 0 {
                     out.push(',');
@@ -176,7 +186,8 @@ pub(crate) fn element_key(element: &PathElement) -> CompactString {
             out.into()
         }
         PathElement::Value(value) => {
-            let mut out = String::from("v:");
+            let mut out = String::with_capacity(KEY);
+            out.push_str("v:");
             json::write(&mut out, value);
             out.into()
         }

@@ -132,9 +132,19 @@ impl MapType {
     }
 }
 
-/// FNV-1a. Schemas come from administrators and have few fields, so that nothing is gained by making names collide.
+/// Of the length and the bytes at both ends, which tell nearly all names apart. Schemas come from administrators and have
+/// few fields, so that nothing is gained by making names collide.
 fn hash(name: &str) -> u32 {
-    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    let bytes = name.as_bytes();
+    let ends = match (bytes.first_chunk(), bytes.last_chunk(), bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last), ..) => u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(29),
+        (_, _, Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32
+        }
+        _ => bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)),
+    };
+    let mixed = (ends ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as u32
 }
 
 impl TypeSchema {

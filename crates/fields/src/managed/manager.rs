@@ -9,7 +9,7 @@ use crate::schema::TypeSchema;
 use crate::set::{FieldFilter, FieldSet};
 use crate::typed::{self, Duplicates};
 use compact_str::CompactString;
-use object::{Map, Status, Value};
+use object::{Status, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -386,11 +386,13 @@ fn without_managers(object: &Value) -> Value {
         let value = match (key, value) {
             ("metadata", Value::Object(metadata)) => {
                 let kept = metadata.iter().filter(|(key, _)| *key != "managedFields");
-                Value::Object(kept.map(|(key, value)| (key, value.clone())).collect::<Map>())
+                Value::Object(
+                    kept.map(|(key, value)| (CompactString::from(key), value.clone())).collect::<Vec<_>>().into(),
+                )
             }
             _ => value.clone(),
         };
         (CompactString::from(key), value)
     };
-    Value::Object(members.iter().map(strip).collect())
+    Value::Object(members.iter().map(strip).collect::<Vec<_>>().into())
 }

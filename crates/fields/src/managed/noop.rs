@@ -34,11 +34,11 @@ fn same_but_times(old: &Value, new: &Value) -> bool {
 
 fn same_entries(old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_array(), new.as_array()) else { return false };
-    let without_time = |entry: &'_ Value| -> Vec<(String, Value)> {
-        let members = entry.as_object().into_iter().flat_map(object::Map::iter);
-        members.filter(|(k, _)| *k != "time").map(|(k, v)| (k.to_owned(), v.clone())).collect()
-    };
-    old.len() == new.len() && old.iter().zip(new).all(|(o, n)| without_time(o) == without_time(n))
+    old.len() == new.len() && old.iter().zip(new).all(|(o, n)| without_time(o).eq(without_time(n)))
+}
+
+fn without_time(entry: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    entry.as_object().into_iter().flat_map(object::Map::iter).filter(|(key, _)| *key != "time")
 }
 
 /// After mutating admission: entries that can no longer be read are put back to those `before` it, and the requester

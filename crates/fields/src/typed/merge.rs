@@ -4,6 +4,7 @@ use super::items::Items;
 use super::{Shape, Shapes, fits, zip_maps};
 use crate::path::equal_values;
 use crate::schema::{Atom, ListKind, ListType, MapType, TypeId, TypeSchema};
+use compact_str::CompactString;
 use object::{Map, Value};
 
 /// Lays `config` over `live`: structs and granular maps field by field, sets and list maps item by item, everything
@@ -84,15 +85,16 @@ impl Walk<'_> {
     }
 
     fn members(&self, map: &MapType, lhs: Option<&Map>, rhs: Option<&Map>) -> Option<Value> {
-        let mut out: Vec<(&str, Value)> = Vec::with_capacity(lhs.map_or(0, Map::len).max(rhs.map_or(0, Map::len)));
+        let mut out: Vec<(CompactString, Value)> =
+            Vec::with_capacity(lhs.map_or(0, Map::len).max(rhs.map_or(0, Map::len)));
         zip_maps(lhs, rhs, |key, l, r| {
             let merged = match map.type_of(key) {
                 Some(ty) => self.sides(ty, l, r),
                 None => r.or(l).cloned(),
             };
-            out.extend(merged.map(|value| (key, value)));
+            out.extend(merged.map(|value| (key.into(), value)));
         });
-        (!out.is_empty()).then(|| Value::Object(out.into_iter().collect()))
+        (!out.is_empty()).then(|| Value::Object(out.into()))
     }
 
     /// Upstream's order: both lists are walked at once. Items that both have are placed in the order of the

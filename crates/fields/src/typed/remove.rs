@@ -5,6 +5,7 @@ use super::{Shape, Shapes};
 use crate::path::PathElement;
 use crate::schema::{ListKind, ListType, MapType, TypeId, TypeSchema};
 use crate::set::FieldSet;
+use compact_str::CompactString;
 use object::{Map, Value};
 
 /// The value without the members of `set` and what is below them. A container from which something below is taken and
@@ -45,7 +46,7 @@ fn remove(schema: &TypeSchema, ty: TypeId, value: &Value, set: &FieldSet) -> Val
 }
 
 fn remove_members(schema: &TypeSchema, map: &MapType, members: &Map, set: &FieldSet) -> Value {
-    let mut left: Vec<(&str, Value)> = Vec::with_capacity(members.len());
+    let mut left: Vec<(CompactString, Value)> = Vec::with_capacity(members.len());
     for (key, value) in members.iter() {
         let kept = match set.get(&PathElement::field(key)) {
             None => value.clone(),
@@ -55,9 +56,9 @@ fn remove_members(schema: &TypeSchema, map: &MapType, members: &Map, set: &Field
                 None => value.clone(),
             },
         };
-        left.push((key, kept));
+        left.push((key.into(), kept));
     }
-    if left.is_empty() { Value::Null } else { Value::Object(left.into_iter().collect()) }
+    if left.is_empty() { Value::Null } else { Value::Object(left.into()) }
 }
 
 /// Only the members of `set` and what leads to them; list items keep their keys. What a member holds below it that is
