@@ -93,6 +93,8 @@ pub fn server_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     let mut config = builder
         .with_single_cert(certificates(&files.certificate)?, key)
         .map_err(|e| unusable(&files.certificate, e))?;
+    // The order is the server's, as of Go's: else clients that offer AES-256 first get it.
+    config.ignore_client_order = true;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }

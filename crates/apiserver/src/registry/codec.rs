@@ -7,6 +7,7 @@
 //! through: as long as that is the present one, what is stored is what is served.
 
 use bytes::Bytes;
+use compact_str::CompactString;
 use object::{Map, Value, json};
 use std::cell::Cell;
 
@@ -240,6 +241,19 @@ impl Stored {
     /// Some members of the metadata, without reading the others.
     pub fn metadata_of(&self, wanted: &[&str]) -> Map {
         super::scan::members(self.span(self.metadata), wanted)
+    }
+
+    /// The uid.
+    pub fn uid(&self) -> Option<CompactString> {
+        let metadata = self.span(self.metadata);
+        // By its name it stands last.
+        if let Some(uid) = super::scan::last_string(metadata, "uid") {
+            return Some(uid.into());
+        }
+        match super::scan::members(metadata, &["uid"]).remove("uid") {
+            Some(Value::String(uid)) => Some(uid),
+            _ => None,
+        }
     }
 
     /// The labels; nothing where there are none.

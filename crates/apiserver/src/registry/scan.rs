@@ -21,6 +21,17 @@ pub(super) fn members(text: &[u8], wanted: &[&str]) -> Map {
     out.into_iter().collect()
 }
 
+/// The value of the last member, if that is of this name and a string without escapes.
+pub(super) fn last_string<'t>(text: &'t [u8], name: &str) -> Option<&'t str> {
+    let inside = text.strip_suffix(b"\"}")?;
+    let start = inside.iter().rposition(|b| *b == b'"')? + 1;
+    let (before, value) = inside.split_at_checked(start)?;
+    let before = before.strip_suffix(b"\":\"")?.strip_suffix(name.as_bytes())?.strip_suffix(b"\"")?;
+    // Else the quotes were part of a string.
+    let is_name = matches!(before.last(), Some(b',' | b'{'));
+    if is_name && !value.contains(&b'\\') { std::str::from_utf8(value).ok() } else { None }
+}
+
 /// The end of the value that starts here.
 fn skip(text: &[u8], start: usize) -> usize {
     let mut at = start;
@@ -45,13 +56,14 @@ fn skip(text: &[u8], start: usize) -> usize {
 /// Where the closing quote of the string is that starts here.
 fn string_end(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    loop {
+    while let Some(step) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += step;
         match text.get(at) {
             Some(b'\\') => at += 2,
-            Some(b'"') | None => return at,
-            Some(_) => at += 1,
+            _ => return at,
         }
     }
+    text.len()
 }
 
 #[cfg(test)]
@@ -65,6 +77,25 @@ mod tests {
         let found = members(text, &["uid", "finalizers", "generation", "absent"]);
         let expected = r#"{"finalizers":["a\"b"],"generation":12,"uid":"u"}"#;
         assert_eq!(json::to_string(&Value::Object(found)), expected);
+    }
+
+    #[test]
+    fn the_last_member_is_read_from_the_end() {
+        for (text, found) in [
+            (r#"{"a":"x","uid":"u-1"}"#, Some("u-1")),
+            (r#"{"uid":""}"#, Some("")),
+            (r#"{"uid":"u","z":"x"}"#, None),
+            (r#"{"uid":"u\""}"#, None),
+            (r#"{"uid":"\\"}"#, None),
+            (r#"{"a":",\"uid\":\"u"}"#, None),
+            (r#"{"a":{"uid":"u"}}"#, None),
+            (r#"{"a_uid":"u"}"#, None),
+            (r#"{"uid":5}"#, None),
+            ("\"}", None),
+            ("", None),
+        ] {
+            assert_eq!(last_string(text.as_bytes(), "uid"), found, "{text}");
+        }
     }
 
     #[test]

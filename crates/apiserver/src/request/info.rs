@@ -1,8 +1,8 @@
 //! A request's method and path, taken apart (upstream's `RequestInfo`).
 
 use super::Query;
+use super::query::percent_decoded;
 use http::Method;
-use percent_encoding::percent_decode_str;
 
 /// What a request does. Authorisation knows it by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,7 +74,7 @@ const OF_NAMESPACE: [&str; 2] = ["status", "finalize"];
 impl RequestInfo {
     /// Takes a request's method and path apart.
     pub fn new(method: &Method, path: &str, query: &Query) -> Self {
-        let decoded = percent_decode_str(path).decode_utf8_lossy().into_owned();
+        let decoded = percent_decoded(path);
         let mut info = RequestInfo {
             is_resource: false,
             path: decoded,
@@ -91,8 +91,7 @@ impl RequestInfo {
             watch_path: false,
         };
         let trimmed = path.trim_matches('/');
-        let parts: Vec<String> =
-            trimmed.split('/').map(|part| percent_decode_str(part).decode_utf8_lossy().into_owned()).collect();
+        let parts: Vec<String> = trimmed.split('/').map(percent_decoded).collect();
         let mut parts = parts.into_iter().peekable();
         let minimum = match parts.next().as_deref() {
             Some("api") => 2,

@@ -43,8 +43,12 @@ impl Query {
 }
 
 fn decode(text: &str) -> String {
-    let spaced = text.replace('+', " ");
-    percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
+    if text.contains('+') { percent_decoded(&text.replace('+', " ")) } else { percent_decoded(text) }
+}
+
+/// A part of a URL with its percent encoding undone; most have none.
+pub(super) fn percent_decoded(text: &str) -> String {
+    if text.contains('%') { percent_decode_str(text).decode_utf8_lossy().into_owned() } else { text.to_owned() }
 }
 
 #[cfg(test)]

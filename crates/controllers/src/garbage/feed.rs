@@ -190,8 +190,7 @@ impl Types {
 }
 
 fn uid(value: &Bytes) -> Option<Uid> {
-    let metadata = Stored::read(value.clone())?.metadata_of(&["uid"]);
-    metadata.get("uid").and_then(Value::as_str).map(Uid::new)
+    Stored::read(value.clone())?.uid().map(|uid| Uid::new(&uid))
 }
 
 fn read(ty: &Arc<Type>, key: &Arc<str>, value: &Bytes) -> Option<Seen> {
