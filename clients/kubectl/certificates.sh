@@ -4,10 +4,10 @@ source "$(dirname "$0")/../lib.sh"
 start_server
 
 request() {
-    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/$1.key" -subj "/O=dev/CN=$1" -out "$work/$1.csr" 2>/dev/null
-    jq -n --arg name "$1" --arg request "$(base64 -w0 "$work/$1.csr")" '{
+    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/$1.key" -subj "/O=dev/O=ops/CN=$1" -out "$work/$1.csr" 2>/dev/null
+    jq -n --arg name "$1" --arg request "$(base64 -w0 "$work/$1.csr")" --arg usage "${2:-client auth}" '{
         apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: {name: $name},
-        spec: {request: $request, signerName: "kubernetes.io/kube-apiserver-client", usages: ["client auth"]}}' | k create -f - >/dev/null
+        spec: {request: $request, signerName: "kubernetes.io/kube-apiserver-client", usages: [$usage]}}' | k create -f - >/dev/null
 }
 request jane
 request eve
@@ -20,6 +20,18 @@ says "as the list says" 'eve .*Denied\s+jane .*Approved' k get csr
 prints "who said so" KubectlApprove field csr/jane '.status.conditions[0].reason'
 says "describe" 'Requesting User: +kubernetes-admin.*Status: +Approved.*Common Name: +jane' k describe csr jane
 refused "a request that is none" 'spec.request: Invalid value' sh -c "'$KUBECTL' get csr jane -o json | jq '.spec.request = \"eA==\" | .metadata = {name: \"x\"}' | '$KUBECTL' create -f -"
+works "what is approved is signed" k wait csr/jane --for=jsonpath='{.status.certificate}' --timeout=20s
+field csr/jane '.status.certificate' | base64 -d >"$work/jane.crt"
+says "for whom it was asked" 'subject=.*CN ?= ?jane' openssl x509 -in "$work/jane.crt" -noout -subject
+says "for a year" 'Certificate will not expire' openssl x509 -in "$work/jane.crt" -noout -checkend 31500000
+k config view --raw --minify >"$work/jane"
+KUBECONFIG="$work/jane" "$KUBECTL" config set-credentials jane --client-certificate="$work/jane.crt" --client-key="$work/jane.key" --embed-certs >/dev/null
+KUBECONFIG="$work/jane" "$KUBECTL" config set-context --current --user=jane >/dev/null
+says "and is who it says" 'Username +jane.*Groups +\[dev ops system:authenticated\]' k --kubeconfig "$work/jane" auth whoami
+request tls "server auth"
+k certificate approve tls >/dev/null
+works "what a signer does not sign fails" k wait csr/tls --for=condition=Failed --timeout=20s
+prints "and says why" "invalid usage for client certificate: server auth" field csr/tls '.status.conditions[?(@.type=="Failed")].message'
 
 k create serviceaccount robot >/dev/null
 # claims FLAG...: what a token of the account says.

@@ -120,3 +120,11 @@ pub const VALIDATING_ADMISSION_POLICIES: Resource = Resource::known(
     "ValidatingAdmissionPolicy",
     false,
 );
+
+/// `certificatesigningrequests` of `certificates.k8s.io/v1`.
+pub const CERTIFICATE_SIGNING_REQUESTS: Resource =
+    Resource::known("certificates.k8s.io", "v1", "certificatesigningrequests", "CertificateSigningRequest", false);
+
+/// `subjectaccessreviews` of `authorization.k8s.io/v1`.
+pub const SUBJECT_ACCESS_REVIEWS: Resource =
+    Resource::known("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", false);

@@ -1,6 +1,7 @@
 //! What controllers are given.
 
 use crate::caches::Caches;
+use crate::certificates::Authority;
 use crate::in_process::InProcess;
 use crate::simulated::Simulated;
 use apiserver::{Clock, Server};
@@ -16,6 +17,8 @@ pub struct Settings {
     pub clock: Clock,
     /// The authority of the server's certificate, in PEM form; empty where there is none.
     pub root_ca: String,
+    /// The authority that signs what CertificateSigningRequests ask for; without one nothing is signed.
+    pub authority: Option<Arc<Authority>>,
     /// What is pretended where workloads are simulated.
     pub simulated: Simulated,
 }
@@ -23,7 +26,12 @@ pub struct Settings {
 impl Default for Settings {
     /// The system's time, and no authority.
     fn default() -> Self {
-        Settings { clock: Arc::new(jiff::Timestamp::now), root_ca: String::new(), simulated: Simulated::default() }
+        Settings {
+            clock: Arc::new(jiff::Timestamp::now),
+            root_ca: String::new(),
+            authority: None,
+            simulated: Simulated::default(),
+        }
     }
 }
 

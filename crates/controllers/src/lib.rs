@@ -23,6 +23,7 @@
 //! The rules of a controller (what to create, what to delete, which status) are functions without I/O.
 
 mod caches;
+mod certificates;
 mod context;
 mod controller;
 mod cronjob;
@@ -49,6 +50,7 @@ mod workloads;
 mod writes;
 mod written;
 
+pub use certificates::{Authority, AuthorityError};
 pub use context::{Context, Settings};
 pub use controller::{Controller, Wiring, controller_of};
 pub use in_process::InProcess;

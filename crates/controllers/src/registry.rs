@@ -44,6 +44,9 @@ const fn inside(name: &'static str) -> Entry {
 
 /// All controllers.
 pub const REGISTRY: &[Entry] = &[
+    keyed::<crate::certificates::Approver>(Area::Base),
+    keyed::<crate::certificates::Cleaner>(Area::Base),
+    keyed::<crate::certificates::Signer>(Area::Base),
     inside("clusterrole-aggregation-controller"),
     Entry { name: crate::garbage::NAME, area: Area::Base, start: Some(crate::garbage::start) },
     keyed::<crate::namespaces::Namespaces>(Area::Base),

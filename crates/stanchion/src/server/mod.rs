@@ -13,7 +13,7 @@ mod work;
 
 use self::reload::Reload;
 use crate::storage::{self, Storage};
-use ::controllers::{Settings, Simulated};
+use ::controllers::{Authority, Settings, Simulated};
 use ::manager::application::clusters::names::NAMESPACE as CLUSTER_NAMESPACE;
 use apiserver::MoreMetrics;
 use apiserver::admission::plugins::{Plugin, Plugins};
@@ -296,7 +296,11 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     let simulated =
         Simulated { nodes: args.simulated_nodes, pod_start: args.simulated_pod_start, pod_run: args.simulated_pod_run };
     let root_ca = std::fs::read_to_string(pki.file("ca.crt"))?;
-    let settings = Settings { root_ca, simulated, ..Settings::default() };
+    let authority = Authority::from_pem(&root_ca, &std::fs::read_to_string(pki.file("ca.key"))?)
+        .inspect_err(|error| tracing::warn!("CertificateSigningRequests are not signed: {error}"))
+        .ok()
+        .map(Arc::new);
+    let settings = Settings { root_ca, authority, simulated, ..Settings::default() };
     if args.manager {
         manager::install(&server).await;
     }
