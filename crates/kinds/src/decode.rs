@@ -9,7 +9,7 @@ use crate::go_time::{self, Layout};
 use crate::quantity::Quantity;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use object::{Map, Value, json};
+use object::{Map, Value, go, json};
 use std::fmt::Write;
 
 /// A decoded object.
@@ -32,7 +32,7 @@ pub fn decode(definition: &'static Definition, value: Value) -> Result<Decoded, 
         Value::Object(members) => Value::Object(decoder.structure(definition, members)?),
         Value::Null => Value::Object(definition.zero()),
         other => {
-            let kind = json_kind(&other);
+            let kind = go::json_kind(&other);
             return Err(format!("json: cannot unmarshal {kind} into Go value of type {}", definition.go_name()));
         }
     };
@@ -292,7 +292,7 @@ impl Decoder<'_> {
     fn wrong_type(&self, value: &Value, go_type: &str, literal: bool) -> String {
         let kind = match value {
             Value::Int(_) | Value::Float(_) if literal => format!("number {}", json::to_string(value)),
-            other => json_kind(other).to_owned(),
+            other => go::json_kind(other).to_owned(),
         };
         format!(
             "json: cannot unmarshal {kind} into Go struct field {}.{} of type {go_type}",
@@ -323,17 +323,6 @@ impl Decoder<'_> {
         }
         text.push_str(key);
         self.unknown.push(text);
-    }
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

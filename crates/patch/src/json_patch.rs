@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use object::{Map, Value, json};
+use object::{Map, Value, go, json};
 
 /// What all copies of one patch may add to the document, in bytes of JSON: the API server's limit.
 pub const MAX_COPIED: usize = 3 << 20;
@@ -143,15 +143,7 @@ fn operation(value: Value, target: &str) -> Result<Map, String> {
 }
 
 fn cannot_read(value: &Value, target: &str) -> String {
-    let found = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
-    format!("json: cannot unmarshal {found} into {target}")
+    format!("json: cannot unmarshal {} into {target}", go::json_kind(value))
 }
 
 /// Why an operation fails within the document.

@@ -111,20 +111,7 @@ fn mismatch(path: &str, value: &Value, wanted: &str) -> String {
     let path = path.strip_prefix('.').unwrap_or(path);
     // Upstream writes the one type without the blank that Go itself prints.
     let wanted = if wanted.starts_with("map") { "map[string]interface{}" } else { wanted };
-    format!(".{path} accessor error: {} is of the type {}, expected {wanted}", go::plain(value), go_type(value))
-}
-
-/// The type of a value as Go's `%T` prints it.
-pub(crate) fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
+    format!(".{path} accessor error: {} is of the type {}, expected {wanted}", go::plain(value), go::type_name(value))
 }
 
 #[cfg(test)]

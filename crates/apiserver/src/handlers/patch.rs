@@ -109,7 +109,7 @@ fn json_patched(text: &[u8], object: Value) -> Outcome<Value> {
     let malformed = |why: String| Failure::from(Status::bad_request(format!("error decoding patch: {why}")));
     let patch = json::parse(text).map_err(|e| malformed(e.to_string()))?;
     if !matches!(patch, Value::Array(_) | Value::Null) {
-        let word = body::go_word(&patch);
+        let word = go::json_kind(&patch);
         return Err(malformed(format!("json: cannot unmarshal {word} into Go value of type []handlers.jsonPatchOp")));
     }
     let patch = JsonPatch::read(patch).map_err(malformed)?;
@@ -125,7 +125,7 @@ fn merged(text: &[u8], object: Value) -> Outcome<Value> {
     let malformed = |e: String| Failure::from(Status::bad_request(format!("error decoding patch: {e}")));
     let patch = json::parse(text).map_err(|e| malformed(e.to_string()))?;
     if !matches!(patch, Value::Object(_) | Value::Null) {
-        let word = body::go_word(&patch);
+        let word = go::json_kind(&patch);
         return Err(malformed(format!(
             "json: cannot unmarshal {word} into Go value of type map[string]interface {{}}"
         )));
@@ -141,7 +141,7 @@ fn strategic(request: &Request<'_>, text: &[u8], object: Value, issues: Vec<Stri
         Value::Object(patch) => patch,
         Value::Null => Map::new(),
         other => {
-            let word = body::go_word(&other);
+            let word = go::json_kind(&other);
             return Err(malformed(format!(
                 "json: cannot unmarshal {word} into Go value of type map[string]interface {{}}"
             )));
@@ -338,7 +338,7 @@ pub(crate) fn read_configuration(request: &mut Request<'_>, validation: FieldVal
         Value::Object(_) => Ok(value),
         Value::Null => Ok(Value::Object(object::Map::new())),
         other => {
-            let word = body::go_word(&other);
+            let word = go::json_kind(&other);
             let why = format!(
                 "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {word} into Go value of type map[string]interface {{}}"
             );

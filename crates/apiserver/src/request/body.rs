@@ -2,7 +2,7 @@
 
 use crate::answer::{Failure, Outcome};
 use http::{HeaderMap, header};
-use object::{Status, Value, json, yaml};
+use object::{Status, Value, go, json, yaml};
 
 /// The language of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,20 +69,11 @@ pub fn parse(body: &[u8], language: Language, strict: bool) -> Result<Parsed, St
         },
         Value::Null => Ok(Parsed { value, issues }),
         other => {
-            let kind = go_word(other);
+            let kind = go::json_kind(other);
             Err(format!(
                 "couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go value of type {TYPE_META}"
             ))
         }
-    }
-}
-
-/// The word of Go's JSON reader for the type of a value.
-pub fn go_word(value: &Value) -> &'static str {
-    match value.type_name() {
-        "integer" => "number",
-        "boolean" => "bool",
-        name => name,
     }
 }
 
@@ -93,7 +84,7 @@ const TYPE_META: &str =
 pub fn check_type(value: &Value) -> Option<String> {
     ["apiVersion", "kind"].iter().find_map(|key| {
         let wrong = value.get(key).filter(|v| !matches!(v, Value::String(_) | Value::Null))?;
-        let word = go_word(wrong);
+        let word = go::json_kind(wrong);
         Some(format!(
             "couldn't get version/kind; json parse error: json: cannot unmarshal {word} into Go struct field .{key} of type string"
         ))

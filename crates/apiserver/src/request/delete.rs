@@ -7,7 +7,7 @@ use crate::answer::{Failure, Outcome};
 use bytes::Bytes;
 use http::HeaderMap;
 use object::field::{FieldError, Path};
-use object::{Status, Value};
+use object::{Status, Value, go};
 
 /// What becomes of the objects that are owned by a deleted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ fn wrong_type(object: &Value) -> Option<String> {
     ];
     FIELDS.iter().find_map(|(path, wanted, field, ty)| {
         let value = object.at(path).filter(|v| !v.is_null() && v.type_name() != *wanted)?;
-        let word = body::go_word(value);
+        let word = go::json_kind(value);
         Some(format!("json: cannot unmarshal {word} into Go struct field {field} of type {ty}"))
     })
 }

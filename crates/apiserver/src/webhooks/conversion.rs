@@ -162,12 +162,12 @@ fn restore_metadata(object: Value, mut converted: Value) -> Result<Value, String
         return Err("missing metadata in converted object".to_owned());
     };
     let Value::Object(mut given) = given else {
-        return Err(format!("invalid metadata of type {} in converted object", go_type(&given)));
+        return Err(format!("invalid metadata of type {} in converted object", go::type_name(&given)));
     };
     let mut original = object;
     let kept = original.remove_at(&["metadata"]).unwrap_or_else(|| Value::Object(Map::new()));
     let Value::Object(mut kept) = kept else {
-        return Err(format!("invalid metadata of type {} in input object", go_type(&kept)));
+        return Err(format!("invalid metadata of type {} in input object", go::type_name(&kept)));
     };
     for field in ["labels", "annotations"] {
         let new = match given.remove(field) {
@@ -177,11 +177,11 @@ fn restore_metadata(object: Value, mut converted: Value) -> Result<Value, String
             }
             Some(Value::Object(new)) => new,
             Some(other) => {
-                return Err(format!("invalid metadata.{field} of type {} in converted object", go_type(&other)));
+                return Err(format!("invalid metadata.{field} of type {} in converted object", go::type_name(&other)));
             }
         };
         if let Some((key, value)) = new.iter().find(|(_, v)| v.as_str().is_none()) {
-            let ty = go_type(value);
+            let ty = go::type_name(value);
             return Err(format!("metadata.{field}[{key}] must be a string, but is {ty} in converted object"));
         }
         if kept.get(field).and_then(Value::as_object) != Some(&new) {
@@ -198,19 +198,6 @@ fn restore_metadata(object: Value, mut converted: Value) -> Result<Value, String
     }
     converted.set_at(&["metadata"], Value::Object(kept));
     Ok(converted)
-}
-
-/// The type by which Go holds a value.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }
 
 #[cfg(test)]

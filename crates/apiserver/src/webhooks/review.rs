@@ -170,12 +170,12 @@ fn type_of(value: &Value) -> Result<(String, String), String> {
         }
         const TYPE: &str =
             r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-        return Err(failed(format!("{} into Go value of type {TYPE}", json_kind(value))));
+        return Err(failed(format!("{} into Go value of type {TYPE}", go::json_kind(value))));
     };
     let text = |key: &str| match members.get(key) {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.to_string()),
-        Some(other) => Err(failed(format!("{} into Go struct field .{key} of type string", json_kind(other)))),
+        Some(other) => Err(failed(format!("{} into Go struct field .{key} of type string", go::json_kind(other)))),
     };
     let api_version = text("apiVersion")?;
     if api_version.matches('/').count() > 1 {
@@ -222,7 +222,7 @@ impl Decoder {
         let wrong = |value: &Value, ty: &str| {
             let kind = match value {
                 Value::Float(_) if ty.starts_with("int") => format!("number {}", json::to_string(value)),
-                other => json_kind(other).to_owned(),
+                other => go::json_kind(other).to_owned(),
             };
             Err(format!("json: cannot unmarshal {kind} into Go struct field {structure}.{path} of type {ty}"))
         };
@@ -284,17 +284,6 @@ fn go_type(ty: &Type) -> String {
         Type::Structs(name, _) => return format!("[]v1.{name}"),
     };
     name.to_owned()
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Go tells where base64 ends to be that: where the group of four starts that is not whole.

@@ -149,22 +149,9 @@ fn repetitions(keys: &[ItemKey<'_>]) -> Vec<usize> {
 
 fn expected(scalar: Scalar, value: &Value) -> String {
     match scalar {
-        Scalar::Numeric => format!("expected numeric (int or float), got {}", go_type(value)),
+        Scalar::Numeric => format!("expected numeric (int or float), got {}", go::type_name(value)),
         Scalar::String => format!("expected string, got &value.valueUnstructured{{Value:{}}}", go::syntax(value)),
         Scalar::Boolean => format!("expected boolean, got &{{{}}}", go::plain(value)),
         Scalar::Untyped => format!("expected any scalar, got &{{{}}}", go::plain(value)),
-    }
-}
-
-/// The Go type that upstream's decoder makes of a value, as `%T` prints it.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }

@@ -164,15 +164,11 @@ impl Error {
 const GO_MAP: &str = "map[string]interface {}";
 const GO_LIST: &str = "[]interface {}";
 
+/// The type of a value as `%s` prints a Go type, which is odd about none.
 fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => GO_LIST,
-        Value::Object(_) => GO_MAP,
+        value => go::type_name(value),
     }
 }
 

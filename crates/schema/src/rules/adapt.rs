@@ -3,14 +3,13 @@
 use super::decl::declares_meta;
 use super::names::{escape, unescape};
 use crate::format::{parse_date, parse_date_time, parse_duration};
-use crate::scale::go_type;
 use crate::structural::{ListType, Node, Structural, Type};
 use crate::typed::base64_error;
 use cel::value::{
     AdaptedList, Data, Duration, Error, List, ListAdapter, ListSemantics, Map, MapAdapter, Octets, Result, Timestamp,
     Value as Cel,
 };
-use object::Value;
+use object::{Value, go};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
@@ -30,7 +29,8 @@ pub(super) fn adapt<'a>(node: &'a Node, value: &'a Value) -> Result<Cel<'a>> {
             _ => Err(Error::new("invalid data, expected XIntOrString value to be either a string or integer")),
         };
     }
-    let wrong = |wanted: &str| Err(Error::new(format!("invalid data, expected {wanted}, got {}", go_type(value))));
+    let wrong =
+        |wanted: &str| Err(Error::new(format!("invalid data, expected {wanted}, got {}", go::type_name(value))));
     match (node.typ(), value) {
         (Some(Type::Object), Value::Object(_)) => Ok(Cel::Map(Map::Adapted { adapter: node, data: value })),
         (Some(Type::Object), _) => {

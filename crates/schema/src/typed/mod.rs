@@ -311,11 +311,9 @@ fn as_written(value: &Value) -> Value {
 
 fn describe(value: &Value, ty: &Ty) -> String {
     match value {
-        Value::Bool(_) => "bool".to_owned(),
         Value::Int(i) if matches!(ty, Ty::Int32 | Ty::Int64 | Ty::Float) => format!("number {i}"),
         Value::Float(f) if matches!(ty, Ty::Int32 | Ty::Int64 | Ty::Float) => format!("number {}", go::json_float(*f)),
-        Value::Int(_) | Value::Float(_) => "number".to_owned(),
-        other => other.type_name().to_owned(),
+        other => go::json_kind(other).to_owned(),
     }
 }
 

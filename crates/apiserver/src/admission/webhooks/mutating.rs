@@ -132,11 +132,7 @@ fn decode(matching: &Matching<'_>, place: &Place, object: &mut Value) -> Result<
     if !matches!(object, Value::Object(_)) {
         const TYPE: &str =
             r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-        let kind = match object.type_name() {
-            "integer" => "number",
-            "boolean" => "bool",
-            name => name,
-        };
+        let kind = go::json_kind(object);
         let error = format!("json: cannot unmarshal {kind} into Go value of type {TYPE}");
         return Err(format!("couldn't get version/kind; json parse error: {error}"));
     }

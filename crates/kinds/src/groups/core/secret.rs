@@ -8,7 +8,7 @@ use crate::table;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use object::field::{FieldError, Path};
-use object::{Value, json};
+use object::{Value, go, json};
 
 pub(super) const SECRETS: Resource = Resource {
     columns: &[Column::NAME, Column::new("Type", "string"), Column::new("Data", "string"), Column::AGE],
@@ -94,11 +94,7 @@ fn docker_config(object: &Value, key: &str, out: &mut Errors) {
     let why = match json::parse(&bytes) {
         Ok(Value::Object(_) | Value::Null) => return,
         Ok(other) => {
-            let kind = match other {
-                Value::Int(_) | Value::Float(_) => "number",
-                Value::Bool(_) => "bool",
-                other => other.type_name(),
-            };
+            let kind = go::json_kind(&other);
             format!("json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}")
         }
         Err(error) => error.to_string(),
