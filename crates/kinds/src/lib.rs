@@ -25,6 +25,7 @@ pub mod admission;
 pub mod approval;
 mod catalogue;
 mod check;
+mod claim;
 mod columns;
 mod conditions;
 mod decode;

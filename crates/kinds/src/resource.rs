@@ -1,6 +1,7 @@
 //! What the catalogue says of one built-in resource.
 
 use crate::definitions::{Definition, definitions};
+use crate::read::object_mut;
 use jiff::Timestamp;
 use object::field::{FieldError, Path};
 use object::names::{self, NameCheck};
@@ -176,6 +177,8 @@ pub struct Strategy {
     pub drops_on_create: bool,
     /// What updates of `/status` leave as it was; these may be written by nobody through it.
     pub reset_status: Parts,
+    /// Where the template of a workload's pods is; empty for what has none.
+    pub template: &'static [&'static str],
     /// What becomes of dependents by default.
     pub propagation: Propagation,
     /// Whether deletion waits for somebody to stop what the object stands for (pods).
@@ -218,6 +221,7 @@ impl Strategy {
         reset: &[],
         drops_on_create: true,
         reset_status: &[],
+        template: &[],
         propagation: Propagation::Background,
         graceful: false,
         returns_deleted: false,
@@ -371,7 +375,17 @@ impl Resource {
                 meta.insert("generation", 1);
             }
         }
+        self.drop_disabled(object, &Value::Null);
         (self.strategy.prepare_create)(object, context);
+    }
+
+    /// Drops from a template what no feature stands for.
+    fn drop_disabled(&self, object: &mut Value, old: &Value) {
+        if !self.strategy.template.is_empty()
+            && let Some(template) = object_mut(object, self.strategy.template)
+        {
+            crate::pod::drop_disabled(template, old.at(self.strategy.template).unwrap_or(&Value::Null));
+        }
     }
 
     /// Makes a decoded object ready for an update: restores what a client may not change, moves the generation.
@@ -379,6 +393,7 @@ impl Resource {
         for part in self.strategy.reset {
             put(object, part, old.at(part).cloned());
         }
+        self.drop_disabled(object, old);
         (self.strategy.prepare_update)(object, old, context);
         let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int);
         let changed = match self.strategy.generation {

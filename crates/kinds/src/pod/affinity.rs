@@ -18,7 +18,7 @@ pub(super) fn affinity(affinity: &Value, path: &Path<'_>, out: &mut Errors) {
     for (i, term) in node.list(key).iter().enumerate() {
         let here = preferred.index(i);
         weight(term, &here, out);
-        node_selector_term(term.sub("preference"), &here.child("preference"), out);
+        node_selector_term(term.sub("preference"), false, &here.child("preference"), out);
     }
     for kind in ["podAffinity", "podAntiAffinity"] {
         let (value, at) = (affinity.sub(kind), path.child(kind));
@@ -49,15 +49,45 @@ fn pod_affinity_term(term: &Value, path: &Path<'_>, out: &mut Errors) {
     if term.has("namespaceSelector") {
         check::label_selector(term.sub("namespaceSelector"), &path.child("namespaceSelector"), out);
     }
-    let namespaces = path.child("namespaces");
-    for (i, namespace) in term.strings("namespaces").into_iter().enumerate() {
-        check::name(names::dns1123_label, namespace, &namespaces.index(i), out);
+    for namespace in term.strings("namespaces") {
+        check::name(names::dns1123_label, namespace, &path.child("namespace"), out);
     }
+    match_label_keys(term, path, out);
     let key = term.text("topologyKey");
     if key.is_empty() {
         out.push(FieldError::required(&path.child("topologyKey"), "can not be empty"));
     }
     check::label_name(key, &path.child("topologyKey"), out);
+}
+
+/// The labels of the pod itself that a term about other pods asks for, or against.
+fn match_label_keys(term: &Value, path: &Path<'_>, out: &mut Errors) {
+    let selector = term.sub("labelSelector");
+    let (same, other) = (term.strings("matchLabelKeys"), term.strings("mismatchLabelKeys"));
+    for (key, keys) in [("matchLabelKeys", &same), ("mismatchLabelKeys", &other)] {
+        let at = path.child(key);
+        if !keys.is_empty() && !term.has("labelSelector") {
+            out.push(FieldError::forbidden(&at, "must not be specified when labelSelector is not set"));
+            continue;
+        }
+        for (i, key) in keys.iter().enumerate() {
+            check::label_name(key, &at.index(i), out);
+        }
+    }
+    // The selector holds an expression for each of these keys by now: a second mention is the client's own.
+    let mut mentioned: Vec<&str> = selector.members("matchLabels").keys().collect();
+    for key in selector.list("matchExpressions").iter().map(|e| e.text("key")) {
+        let position = same.iter().rposition(|k| *k == key);
+        if let Some(i) = position.filter(|_| mentioned.contains(&key)) {
+            out.push(FieldError::invalid(&path.index(i), key, "exists in both matchLabelKeys and labelSelector"));
+        }
+        mentioned.push(key);
+    }
+    let at = path.child("matchLabelKeys");
+    for (i, key) in same.iter().enumerate().filter(|(_, k)| other.contains(k)) {
+        let why = "exists in both matchLabelKeys and mismatchLabelKeys";
+        out.push(FieldError::invalid(&at.index(i), *key, why));
+    }
 }
 
 /// A selector of nodes.
@@ -67,11 +97,12 @@ pub(crate) fn node_selector(selector: &Value, path: &Path<'_>, out: &mut Errors)
         out.push(FieldError::required(&terms, "must have at least one node selector term"));
     }
     for (i, term) in selector.list("nodeSelectorTerms").iter().enumerate() {
-        node_selector_term(term, &terms.index(i), out);
+        node_selector_term(term, true, &terms.index(i), out);
     }
 }
 
-fn node_selector_term(term: &Value, path: &Path<'_>, out: &mut Errors) {
+/// Values of what is preferred only may be no labels: such a term finds nothing, and hurts nobody.
+fn node_selector_term(term: &Value, required: bool, path: &Path<'_>, out: &mut Errors) {
     let expressions = path.child("matchExpressions");
     for (i, requirement) in term.list("matchExpressions").iter().enumerate() {
         let at = expressions.index(i);
@@ -93,6 +124,10 @@ fn node_selector_term(term: &Value, path: &Path<'_>, out: &mut Errors) {
             other => out.push(FieldError::invalid(&at.child("operator"), other, "not a valid selector operator")),
         }
         check::label_name(requirement.text("key"), &at.child("key"), out);
+        let values = at.child("values");
+        for (j, value) in requirement.strings("values").into_iter().enumerate().filter(|_| required) {
+            check::name(names::label_value, value, &values.index(j), out);
+        }
     }
     let fields = path.child("matchFields");
     for (i, requirement) in term.list("matchFields").iter().enumerate() {
@@ -143,7 +178,7 @@ pub(crate) fn tolerations(list: &[Value], path: &Path<'_>, out: &mut Errors) {
             }
             "Exists" if !value.is_empty() => {
                 let why = "value must be empty when `operator` is 'Exists'";
-                out.push(FieldError::invalid(&at.child("operator"), toleration.text("operator"), why));
+                out.push(FieldError::invalid(&at.child("operator"), value, why));
             }
             "Exists" => {}
             other => out.push(FieldError::not_supported(&at.child("operator"), other, &["Equal", "Exists"])),
@@ -167,10 +202,9 @@ pub(super) fn spread(list: &[Value], path: &Path<'_>, out: &mut Errors) {
         if key.is_empty() {
             out.push(FieldError::required(&at.child("topologyKey"), "can not be empty"));
         }
-        check::label_name(key, &at.child("topologyKey"), out);
         check::one_of(constraint, "whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"], &at, out);
         let pair = |c: &Value| (c.text("topologyKey").to_owned(), c.text("whenUnsatisfiable").to_owned());
-        if list.iter().take(i).any(|earlier| pair(earlier) == pair(constraint)) {
+        if list.iter().skip(i + 1).any(|later| pair(later) == pair(constraint)) {
             let shown = format!("{{{key}, {}}}", constraint.text("whenUnsatisfiable"));
             out.push(FieldError::duplicate(&at.child("{topologyKey, whenUnsatisfiable}"), shown.as_str()));
         }
@@ -190,8 +224,25 @@ pub(super) fn spread(list: &[Value], path: &Path<'_>, out: &mut Errors) {
                 check::one_of(constraint, key, &["Honor", "Ignore"], &at, out);
             }
         }
+        spread_keys(constraint, &at.child("matchLabelKeys"), out);
         if constraint.has("labelSelector") {
             check::label_selector(constraint.sub("labelSelector"), &at.child("labelSelector"), out);
+        }
+    }
+}
+
+fn spread_keys(constraint: &Value, path: &Path<'_>, out: &mut Errors) {
+    let keys = constraint.strings("matchLabelKeys");
+    let selector = constraint.sub("labelSelector");
+    if !keys.is_empty() && !constraint.has("labelSelector") {
+        out.push(FieldError::forbidden(path, "must not be specified when labelSelector is not set"));
+    }
+    for (i, key) in keys.into_iter().enumerate() {
+        check::label_name(key, &path.index(i), out);
+        let expressions = selector.list("matchExpressions");
+        if selector.members("matchLabels").contains_key(key) || expressions.iter().any(|e| e.text("key") == key) {
+            let why = "exists in both matchLabelKeys and labelSelector";
+            out.push(FieldError::invalid(&path.index(i), key, why));
         }
     }
 }

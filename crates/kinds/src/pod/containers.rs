@@ -2,27 +2,19 @@
 
 use super::resources::container_resources;
 use super::security::container_security;
-use super::volumes::local_path;
+use super::{downward, mounts};
 use crate::check::{self, Errors};
 use crate::read::Read;
 use object::field::{FieldError, Path};
 use object::{Value, names};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What the containers of a pod share.
 pub(super) struct Shared<'a> {
     /// The specification of the pod.
     pub spec: &'a Value,
-    /// The names of the volumes.
-    pub volumes: HashSet<&'a str>,
-}
-
-/// Which list a container is in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Main,
-    Init,
-    Ephemeral,
+    /// The volumes by their names.
+    pub volumes: HashMap<&'a str, &'a Value>,
 }
 
 /// Checks all containers of a pod.
@@ -37,8 +29,8 @@ pub(super) fn containers(shared: &Shared<'_>, path: &Path<'_>, out: &mut Errors)
     for (i, container) in spec.list("containers").iter().enumerate() {
         let at = main.index(i);
         common(container, shared, &at, &mut names, out);
-        lifecycle(container, Role::Main, &at, out);
-        if !container.text("restartPolicy").is_empty() {
+        lifecycle(container, shared, &at, out);
+        if container.has("restartPolicy") {
             out.push(FieldError::forbidden(&at.child("restartPolicy"), "may not be set for non-init containers"));
         }
         unique_host_ports(container, &mut host_ports, &at, out);
@@ -48,10 +40,10 @@ pub(super) fn containers(shared: &Shared<'_>, path: &Path<'_>, out: &mut Errors)
         let at = init.index(i);
         common(container, shared, &at, &mut names, out);
         if container.has("restartPolicy") {
-            check::required_one_of(container, "restartPolicy", &["Always"], &at, out);
+            check::one_of(container, "restartPolicy", &["Always"], &at, out);
         }
         if container.text("restartPolicy") == "Always" {
-            lifecycle(container, Role::Init, &at, out);
+            lifecycle(container, shared, &at, out);
         } else {
             for key in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
                 if container.has(key) {
@@ -60,18 +52,49 @@ pub(super) fn containers(shared: &Shared<'_>, path: &Path<'_>, out: &mut Errors)
                 }
             }
         }
-        let mut own = HashSet::new();
-        unique_host_ports(container, &mut own, &at, out);
+        // Upstream looks at one container at a time and counts from the start of a list of one.
+        unique_host_ports(container, &mut HashSet::new(), &init.index(0), out);
     }
     let ephemeral = path.child("ephemeralContainers");
     for (i, container) in spec.list("ephemeralContainers").iter().enumerate() {
         let at = ephemeral.index(i);
         common(container, shared, &at, &mut names, out);
-        lifecycle(container, Role::Ephemeral, &at, out);
+        image(container, &at, out);
         let target = container.text("targetContainerName");
         let known = |list: &str| spec.list(list).iter().any(|c| c.text("name") == target);
         if !target.is_empty() && !known("containers") && !known("initContainers") {
             out.push(FieldError::not_found(&at.child("targetContainerName"), target));
+        }
+        only_ephemeral(container, &at, out);
+    }
+}
+
+/// What containers for debugging may not have.
+fn only_ephemeral(container: &Value, path: &Path<'_>, out: &mut Errors) {
+    const WHY: &str = "cannot be set for an Ephemeral Container";
+    for key in [
+        "ports",
+        "resources",
+        "resizePolicy",
+        "restartPolicy",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle",
+    ] {
+        let set = match key {
+            "ports" | "resizePolicy" => !container.list(key).is_empty(),
+            "resources" => container.sub(key).as_object().is_some_and(|m| !m.is_empty()),
+            _ => container.has(key),
+        };
+        if set {
+            out.push(FieldError::forbidden(&path.child(key), WHY));
+        }
+    }
+    let mounts = path.child("volumeMounts");
+    for (i, mount) in container.list("volumeMounts").iter().enumerate() {
+        for key in ["subPath", "subPathExpr"].into_iter().filter(|k| !mount.text(k).is_empty()) {
+            out.push(FieldError::forbidden(&mounts.index(i).child(key), WHY));
         }
     }
 }
@@ -79,14 +102,23 @@ pub(super) fn containers(shared: &Shared<'_>, path: &Path<'_>, out: &mut Errors)
 /// Images of pods (not of templates) have no space around them.
 pub(super) fn images(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     for list in ["containers", "initContainers"] {
-        let path = path.child(list);
-        for (i, container) in spec.list(list).iter().enumerate() {
-            let image = container.text("image");
-            if image.trim() != image {
-                let why = "must not have leading or trailing whitespace";
-                out.push(FieldError::invalid(&path.index(i).child("image"), image, why));
-            }
-        }
+        images_of(spec, list, path, out);
+    }
+}
+
+/// The same for one of the lists.
+pub(crate) fn images_of(spec: &Value, list: &str, path: &Path<'_>, out: &mut Errors) {
+    let path = path.child(list);
+    for (i, container) in spec.list(list).iter().enumerate() {
+        image(container, &path.index(i), out);
+    }
+}
+
+fn image(container: &Value, path: &Path<'_>, out: &mut Errors) {
+    let image = container.text("image");
+    if image.trim() != image {
+        let why = "must not have leading or trailing whitespace";
+        out.push(FieldError::invalid(&path.child("image"), image, why));
     }
 }
 
@@ -103,29 +135,47 @@ fn common<'a>(
         out.push(FieldError::required(&name_path, ""));
     } else {
         check::name(names::dns1123_label, name, &name_path, out);
-        if !seen.insert(name) {
-            out.push(FieldError::duplicate(&name_path, name));
-        }
+    }
+    if !seen.insert(name) {
+        out.push(FieldError::duplicate(&name_path, name));
     }
     check::required(container, "image", path, out);
     let policies = ["File", "FallbackToLogsOnError"];
     check::required_one_of(container, "terminationMessagePolicy", &policies, path, out);
-    ports(container, shared, path, out);
+    ports(container, path, out);
     environment(container, path, out);
-    mounts(container, shared, path, out);
+    mounts::mounts(container, shared, path, out);
+    mounts::devices(container, shared, path, out);
     check::required_one_of(container, "imagePullPolicy", &["Always", "IfNotPresent", "Never"], path, out);
     container_resources(container.sub("resources"), &path.child("resources"), out);
-    let policy = path.child("resizePolicy");
-    for (i, entry) in container.list("resizePolicy").iter().enumerate() {
-        let at = policy.index(i);
-        check::required_one_of(entry, "resourceName", &["cpu", "memory"], &at, out);
-        check::required_one_of(entry, "restartPolicy", &["NotRequired", "RestartContainer"], &at, out);
-    }
+    resize_policy(container, shared.spec, &path.child("resizePolicy"), out);
     let host_users = shared.spec.sub("hostUsers").as_bool() != Some(false);
     container_security(container, host_users, &path.child("securityContext"), out);
 }
 
-fn ports(container: &Value, shared: &Shared<'_>, path: &Path<'_>, out: &mut Errors) {
+/// What a change of resources does to a container; upstream names the list, not the entry, where something is wrong.
+fn resize_policy(container: &Value, spec: &Value, path: &Path<'_>, out: &mut Errors) {
+    let mut seen = HashSet::new();
+    for (i, entry) in container.list("resizePolicy").iter().enumerate() {
+        let (resource, policy) = (entry.text("resourceName"), entry.text("restartPolicy"));
+        if !seen.insert(resource) {
+            out.push(FieldError::duplicate(&path.index(i), resource));
+        }
+        for (value, supported) in [(resource, ["cpu", "memory"]), (policy, ["NotRequired", "RestartContainer"])] {
+            if value.is_empty() {
+                out.push(FieldError::required(path, ""));
+            } else if !supported.contains(&value) {
+                out.push(FieldError::not_supported(path, value, &supported));
+            }
+        }
+        if spec.text("restartPolicy") == "Never" && policy != "NotRequired" {
+            let why = "must be 'NotRequired' when `restartPolicy` is 'Never'";
+            out.push(FieldError::invalid(path, policy, why));
+        }
+    }
+}
+
+fn ports(container: &Value, path: &Path<'_>, out: &mut Errors) {
     let list = path.child("ports");
     let mut seen = HashSet::new();
     for (i, port) in container.list("ports").iter().enumerate() {
@@ -151,11 +201,23 @@ fn ports(container: &Value, shared: &Shared<'_>, path: &Path<'_>, out: &mut Erro
         {
             out.push(FieldError::invalid(&at.child("hostPort"), host, why));
         }
-        if shared.spec.flag("hostNetwork") && host != number {
-            let why = "must match `hostPort` when `hostNetwork` is true";
-            out.push(FieldError::invalid(&at.child("containerPort"), number, why));
-        }
         check::required_one_of(port, "protocol", &["SCTP", "TCP", "UDP"], &at, out);
+    }
+}
+
+/// On the host's network a container's port is the host's. Templates may leave the host's out: pods fill it in.
+pub(super) fn host_network_ports(spec: &Value, is_pod: bool, path: &Path<'_>, out: &mut Errors) {
+    let containers = path.child("containers");
+    for (i, container) in spec.list("containers").iter().enumerate().filter(|_| spec.flag("hostNetwork")) {
+        let container_path = containers.index(i);
+        let ports = container_path.child("ports");
+        for (j, port) in container.list("ports").iter().enumerate() {
+            let host = port.int("hostPort");
+            if (is_pod || host != 0) && host != port.int("containerPort") {
+                let why = "must match `containerPort` when `hostNetwork` is true";
+                out.push(FieldError::invalid(&ports.index(j).child("hostPort"), host, why));
+            }
+        }
     }
 }
 
@@ -202,14 +264,23 @@ fn environment(container: &Value, path: &Path<'_>, out: &mut Errors) {
         let mut found = 0;
         for key in ["configMapRef", "secretRef"].into_iter().filter(|k| source.has(k)) {
             found += 1;
-            check::required(source.sub(key), "name", &at.child(key), out);
+            let (reference, here) = (source.sub(key), at.child(key));
+            if reference.text("name").is_empty() {
+                out.push(FieldError::required(&here.child("name"), ""));
+            } else {
+                // Upstream takes the name for the start of one.
+                let check = |name: &str| names::generate_name(name, names::dns1123_subdomain);
+                let complaints = check(reference.text("name"));
+                let name = reference.text("name");
+                out.extend(complaints.into_iter().map(|why| FieldError::invalid(&here.child("name"), name, why)));
+            }
         }
         let why = match found {
             0 => "must specify one of: `configMapRef` or `secretRef`",
             1 => continue,
             _ => "may not have more than one field specified at a time",
         };
-        out.push(FieldError::invalid(&at, "", why));
+        out.push(FieldError::invalid(&list, "", why));
     }
 }
 
@@ -221,10 +292,10 @@ fn value_from(variable: &Value, path: &Path<'_>, out: &mut Errors) {
         found += 1;
         let (value, at) = (source.sub(key), path.child(key));
         match key {
-            "fieldRef" => field_ref(value, &at, out),
-            "resourceFieldRef" => resource_ref(value, &at, out),
+            "fieldRef" => downward::field(value, &downward::VARIABLES, &at, out),
+            "resourceFieldRef" => downward::resource(value, false, &at, out),
             _ => {
-                check::required(value, "name", &at, out);
+                check::name(names::dns1123_subdomain, value.text("name"), &at.child("name"), out);
                 if value.text("key").is_empty() {
                     out.push(FieldError::required(&at.child("key"), ""));
                 } else {
@@ -245,138 +316,13 @@ fn value_from(variable: &Value, path: &Path<'_>, out: &mut Errors) {
     out.push(FieldError::invalid(path, "", why));
 }
 
-fn field_ref(value: &Value, path: &Path<'_>, out: &mut Errors) {
-    const FIELDS: [&str; 9] = [
-        "metadata.name",
-        "metadata.namespace",
-        "metadata.uid",
-        "spec.nodeName",
-        "spec.serviceAccountName",
-        "status.hostIP",
-        "status.hostIPs",
-        "status.podIP",
-        "status.podIPs",
-    ];
-    let field = value.text("fieldPath");
-    if value.text("apiVersion").is_empty() {
-        out.push(FieldError::required(&path.child("apiVersion"), ""));
-        return;
-    }
-    if field.is_empty() {
-        out.push(FieldError::required(&path.child("fieldPath"), ""));
-        return;
-    }
-    if let Some((whole, _)) = field.strip_suffix("']").and_then(|f| f.split_once("['")) {
-        if !matches!(whole, "metadata.annotations" | "metadata.labels") {
-            let why = format!("error converting fieldPath: field label does not support subscript: {field}");
-            out.push(FieldError::invalid(&path.child("fieldPath"), field, why));
-        }
-        return;
-    }
-    let known = FIELDS.contains(&field)
-        || matches!(
-            field,
-            "metadata.annotations" | "metadata.labels" | "spec.restartPolicy" | "spec.schedulerName" | "status.phase"
-        );
-    if !known {
-        let why = format!("error converting fieldPath: field label not supported: {field}");
-        out.push(FieldError::invalid(&path.child("fieldPath"), field, why));
-    } else if !FIELDS.contains(&field) {
-        check::one_of(value, "fieldPath", &FIELDS, path, out);
-    }
-}
-
-fn resource_ref(value: &Value, path: &Path<'_>, out: &mut Errors) {
-    const RESOURCES: [&str; 6] = [
-        "limits.cpu",
-        "limits.ephemeral-storage",
-        "limits.memory",
-        "requests.cpu",
-        "requests.ephemeral-storage",
-        "requests.memory",
-    ];
-    let resource = value.text("resource");
-    if resource.is_empty() {
-        out.push(FieldError::required(&path.child("resource"), ""));
-    } else if !RESOURCES.contains(&resource) && !resource.contains("hugepages-") {
-        check::one_of(value, "resource", &RESOURCES, path, out);
-    }
-}
-
-fn mounts(container: &Value, shared: &Shared<'_>, path: &Path<'_>, out: &mut Errors) {
-    let list = path.child("volumeMounts");
-    let mut seen = HashSet::new();
-    for (i, mount) in container.list("volumeMounts").iter().enumerate() {
-        let at = list.index(i);
-        let name = mount.text("name");
-        if name.is_empty() {
-            out.push(FieldError::required(&at.child("name"), ""));
-        } else if !shared.volumes.contains(name) {
-            out.push(FieldError::not_found(&at.child("name"), name));
-        }
-        let target = mount.text("mountPath");
-        if target.is_empty() {
-            out.push(FieldError::required(&at.child("mountPath"), ""));
-        }
-        if !seen.insert(target) {
-            out.push(FieldError::invalid(&at.child("mountPath"), target, "must be unique"));
-        }
-        for key in ["subPath", "subPathExpr"] {
-            if !mount.text(key).is_empty() {
-                local_path(mount.text(key), &at.child(key), out);
-            }
-        }
-        if !mount.text("subPath").is_empty() && !mount.text("subPathExpr").is_empty() {
-            let why = "subPathExpr and subPath are mutually exclusive";
-            out.push(FieldError::invalid(&at.child("subPathExpr"), mount.text("subPathExpr"), why));
-        }
-        if mount.has("mountPropagation") {
-            check::one_of(mount, "mountPropagation", &["Bidirectional", "HostToContainer", "None"], &at, out);
-            let privileged = container.sub("securityContext").flag("privileged");
-            if mount.text("mountPropagation") == "Bidirectional" && !privileged {
-                let why = "Bidirectional mount propagation is available only to privileged containers";
-                out.push(FieldError::forbidden(&at.child("mountPropagation"), why));
-            }
-        }
-    }
-    let list = path.child("volumeDevices");
-    for (i, device) in container.list("volumeDevices").iter().enumerate() {
-        let at = list.index(i);
-        let name = device.text("name");
-        if name.is_empty() {
-            out.push(FieldError::required(&at.child("name"), ""));
-        } else if !shared.volumes.contains(name) {
-            out.push(FieldError::not_found(&at.child("name"), name));
-        }
-        check::required(device, "devicePath", &at, out);
-        if device.text("devicePath").split('/').any(|p| p == "..") {
-            let why = "can not contain backsteps ('..')";
-            out.push(FieldError::invalid(&at.child("devicePath"), device.text("devicePath"), why));
-        }
-    }
-}
-
-fn lifecycle(container: &Value, role: Role, path: &Path<'_>, out: &mut Errors) {
-    if role == Role::Ephemeral {
-        for key in
-            ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "ports", "resources", "resizePolicy"]
-        {
-            let set = match key {
-                "ports" | "resizePolicy" => !container.list(key).is_empty(),
-                "resources" => container.sub(key).as_object().is_some_and(|m| !m.is_empty()),
-                _ => container.has(key),
-            };
-            if set {
-                out.push(FieldError::forbidden(&path.child(key), "cannot be set for an Ephemeral Container"));
-            }
-        }
-        return;
-    }
+fn lifecycle(container: &Value, shared: &Shared<'_>, path: &Path<'_>, out: &mut Errors) {
+    let grace = shared.spec.opt_int("terminationGracePeriodSeconds");
     let at = path.child("lifecycle");
     for hook in ["postStart", "preStop"] {
         if container.sub("lifecycle").has(hook) {
             let here = at.child(hook);
-            handler(container.sub("lifecycle").sub(hook), &here, out);
+            handler(container.sub("lifecycle").sub(hook), grace, &here, out);
         }
     }
     for key in ["livenessProbe", "readinessProbe", "startupProbe"].into_iter().filter(|k| container.has(k)) {
@@ -394,14 +340,14 @@ fn lifecycle(container: &Value, role: Role, path: &Path<'_>, out: &mut Errors) {
 }
 
 fn probe(value: &Value, path: &Path<'_>, out: &mut Errors) {
-    handler(value, path, out);
+    handler(value, None, path, out);
     for key in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
         check::not_negative(value, key, path, out);
     }
     check::positive(value, "terminationGracePeriodSeconds", path, out);
 }
 
-fn handler(value: &Value, path: &Path<'_>, out: &mut Errors) {
+fn handler(value: &Value, grace: Option<i64>, path: &Path<'_>, out: &mut Errors) {
     let mut found = 0;
     for key in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"].into_iter().filter(|k| value.has(k)) {
         let (action, at) = (value.sub(key), path.child(key));
@@ -414,21 +360,7 @@ fn handler(value: &Value, path: &Path<'_>, out: &mut Errors) {
             "exec" if action.list("command").is_empty() => {
                 out.push(FieldError::required(&at.child("command"), ""));
             }
-            "httpGet" => {
-                check::required(action, "path", &at, out);
-                check::port_or_name(action.sub("port"), &at.child("port"), out);
-                check::one_of(action, "scheme", &["HTTP", "HTTPS"], &at, out);
-                let headers = at.child("httpHeaders");
-                for (i, header) in action.list("httpHeaders").iter().enumerate() {
-                    let name = header.text("name");
-                    let good = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-                    if !good {
-                        let text = "a valid HTTP header must consist of alphanumeric characters or '-'";
-                        let why = names::pattern_text(text, "[-A-Za-z0-9]+", &["X-Header-Name"]);
-                        out.push(FieldError::invalid(&headers.index(i).child("name"), name, why));
-                    }
-                }
-            }
+            "httpGet" => http_get(action, &at, out),
             "tcpSocket" => check::port_or_name(action.sub("port"), &at.child("port"), out),
             "grpc" => {
                 let port = action.int("port");
@@ -436,10 +368,31 @@ fn handler(value: &Value, path: &Path<'_>, out: &mut Errors) {
                     out.push(FieldError::invalid(&at.child("port"), port, why));
                 }
             }
+            "sleep" => {
+                let seconds = action.int("seconds");
+                if let Some(grace) = grace.filter(|grace| seconds < 0 || seconds > *grace) {
+                    let why = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
+                    out.push(FieldError::invalid(&at, seconds, why));
+                }
+            }
             _ => {}
         }
     }
     if found == 0 {
         out.push(FieldError::required(path, "must specify a handler type"));
+    }
+}
+
+fn http_get(action: &Value, path: &Path<'_>, out: &mut Errors) {
+    check::required(action, "path", path, out);
+    check::port_or_name(action.sub("port"), &path.child("port"), out);
+    check::one_of(action, "scheme", &["HTTP", "HTTPS"], path, out);
+    for header in action.list("httpHeaders") {
+        let name = header.text("name");
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+            let text = "a valid HTTP header must consist of alphanumeric characters or '-'";
+            let why = names::pattern_text(text, "[-A-Za-z0-9]+", &["X-Header-Name"]);
+            out.push(FieldError::invalid(&path.child("httpHeaders"), name, why));
+        }
     }
 }

@@ -1,18 +1,26 @@
 //! What pods and the templates of pods have in common: defaults, checks, resources.
 
 mod affinity;
+mod annotations;
 mod containers;
 mod defaults;
+mod disabled;
+mod downward;
+mod mounts;
 mod qos;
 pub(crate) mod resources;
 mod security;
 mod spec;
 mod volumes;
 mod warnings;
+mod windows;
 
 pub(crate) use affinity::{node_selector, tolerations};
+pub(crate) use annotations::{profiles, updates as annotation_updates};
+pub(crate) use containers::images_of;
 pub(crate) use defaults::{default_claim_spec, default_legacy_sources, default_pod, default_template};
+pub(crate) use disabled::drop_disabled;
 pub(crate) use qos::qos_class;
 pub(crate) use spec::{validate_pod, validate_template};
-pub(crate) use volumes::{csi_driver_name, one_source};
+pub(crate) use volumes::{TOO_LONG, csi_driver_name, one_source, shown as shown_source};
 pub(crate) use warnings::{changed_template_warnings, spec_warnings, template_warnings, workload_warnings};

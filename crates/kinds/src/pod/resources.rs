@@ -9,7 +9,7 @@ use object::{Value, names};
 const HUGE_PAGES: &str = "hugepages-";
 
 /// Whether a resource belongs to Kubernetes itself.
-fn is_native(name: &str) -> bool {
+pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
@@ -77,8 +77,10 @@ fn is_standard_for_containers(name: &str) -> bool {
 
 /// The rule for every name of a resource.
 pub(crate) fn resource_name(name: &str, path: &Path<'_>, out: &mut Errors) {
-    out.extend(names::qualified_name(name).into_iter().map(|why| FieldError::invalid(path, Shown::raw(name), why)));
-    if !name.contains('/') && !is_standard(name) {
+    let complaints = names::qualified_name(name);
+    let good = complaints.is_empty();
+    out.extend(complaints.into_iter().map(|why| FieldError::invalid(path, Shown::raw(name), why)));
+    if good && !name.contains('/') && !is_standard(name) {
         let why = "must be a standard resource type or fully qualified";
         out.push(FieldError::invalid(path, Shown::raw(name), why));
     }

@@ -1,5 +1,6 @@
 //! Security contexts.
 
+use super::windows;
 use crate::check::{self, Errors};
 use crate::read::Read;
 use object::Value;
@@ -52,12 +53,45 @@ pub(super) fn pod_security(spec: &Value, path: &Path<'_>, out: &mut Errors) {
             out.push(FieldError::duplicate(&here.child("name"), name));
         }
         seen.push(name);
+        for (flag, namespace) in [("hostNetwork", Some("net")), ("hostIPC", Some("ipc"))] {
+            if spec.flag(flag) && sysctl_namespace(name) == namespace {
+                let why = format!("may not be specified when '{flag}' is true");
+                out.push(FieldError::invalid(&here.child("name"), name, why));
+            }
+        }
     }
+    if context.has("seLinuxChangePolicy") {
+        check::one_of(context, "seLinuxChangePolicy", &["Recursive"], &at, out);
+    }
+    both(context, &at, out);
+}
+
+/// What a security context may say of a pod and of a container alike.
+fn both(context: &Value, path: &Path<'_>, out: &mut Errors) {
     if context.has("seccompProfile") {
-        profile(context.sub("seccompProfile"), &at.child("seccompProfile"), out);
+        seccomp(context.sub("seccompProfile"), &path.child("seccompProfile"), out);
     }
+    windows::options(context, &path.child("windowsOptions"), out);
     if context.has("appArmorProfile") {
-        profile(context.sub("appArmorProfile"), &at.child("appArmorProfile"), out);
+        app_armor(context.sub("appArmorProfile"), &path.child("appArmorProfile"), out);
+    }
+}
+
+/// The namespace of the kernel to which a parameter belongs.
+fn sysctl_namespace(name: &str) -> Option<&'static str> {
+    // Slashes and dots change places where a slash comes first.
+    let slashes = name.find(['.', '/']).is_some_and(|i| name[i..].starts_with('/'));
+    let swapped = |c| match c {
+        '.' => '/',
+        '/' => '.',
+        c => c,
+    };
+    let name: String = if slashes { name.chars().map(swapped).collect() } else { name.to_owned() };
+    match name.as_str() {
+        "kernel.sem" => Some("ipc"),
+        n if n.starts_with("net.") => Some("net"),
+        n if ["kernel.shm", "kernel.msg", "fs.mqueue."].iter().any(|p| n.starts_with(p)) => Some("ipc"),
+        _ => None,
     }
 }
 
@@ -71,23 +105,52 @@ fn is_sysctl(name: &str) -> bool {
     name.len() <= 253 && name.split(['.', '/']).all(part)
 }
 
-/// A profile for seccomp or AppArmor.
-fn profile(profile: &Value, path: &Path<'_>, out: &mut Errors) {
-    check::required_one_of(profile, "type", &["Localhost", "RuntimeDefault", "Unconfined"], path, out);
+const PROFILES: [&str; 3] = ["Localhost", "RuntimeDefault", "Unconfined"];
+
+fn seccomp(profile: &Value, path: &Path<'_>, out: &mut Errors) {
+    if profile.text("type").is_empty() {
+        out.push(FieldError::required(&path.child("type"), "type is required when seccompProfile is set"));
+    } else {
+        check::one_of(profile, "type", &PROFILES, path, out);
+    }
     let local = path.child("localhostProfile");
+    let file = profile.text("localhostProfile");
     match (profile.text("type"), profile.has("localhostProfile")) {
         ("Localhost", false) => {
             out.push(FieldError::required(&local, "must be set when seccomp type is Localhost"));
         }
-        ("Localhost", true) => {
-            let file = profile.text("localhostProfile");
-            super::volumes::local_path(file, &local, out);
-        }
+        ("Localhost", true) => super::volumes::local_path(file, &local, out),
         (_, true) => {
             let why = "can only be set when seccomp type is Localhost";
-            out.push(FieldError::invalid(&local, profile.text("localhostProfile"), why));
+            out.push(FieldError::invalid(&local, file, why));
         }
         _ => {}
+    }
+}
+
+fn app_armor(profile: &Value, path: &Path<'_>, out: &mut Errors) {
+    const LONGEST: usize = 4095;
+    let local = path.child("localhostProfile");
+    let file = profile.text("localhostProfile");
+    match profile.text("type") {
+        "Localhost" => {
+            if file.trim() != file {
+                out.push(FieldError::invalid(&local, file, "must not be padded with whitespace"));
+            } else if file.is_empty() {
+                out.push(FieldError::required(&local, "must be set when AppArmor type is Localhost"));
+            }
+            if file.len() > LONGEST {
+                out.push(FieldError::too_long(&local, LONGEST as i64));
+            }
+        }
+        "RuntimeDefault" | "Unconfined" => {
+            if profile.has("localhostProfile") {
+                let why = "can only be set when AppArmor type is Localhost";
+                out.push(FieldError::invalid(&local, file, why));
+            }
+        }
+        "" => out.push(FieldError::required(&path.child("type"), "type is required when appArmorProfile is set")),
+        other => out.push(FieldError::not_supported(&path.child("type"), other, &PROFILES)),
     }
 }
 
@@ -107,12 +170,6 @@ pub(super) fn container_security(container: &Value, host_users: bool, path: &Pat
             out.push(FieldError::invalid(&path.child("procMount"), "Unmasked", why));
         }
     }
-    if context.has("seccompProfile") {
-        profile(context.sub("seccompProfile"), &path.child("seccompProfile"), out);
-    }
-    if context.has("appArmorProfile") {
-        profile(context.sub("appArmorProfile"), &path.child("appArmorProfile"), out);
-    }
     if context.sub("allowPrivilegeEscalation").as_bool() == Some(false) {
         if context.flag("privileged") {
             let why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
@@ -123,4 +180,5 @@ pub(super) fn container_security(container: &Value, host_users: bool, path: &Pat
             out.push(FieldError::invalid(path, context, why));
         }
     }
+    both(context, path, out);
 }

@@ -1,41 +1,42 @@
 //! The specification of a pod, and templates of pods.
 
 use super::containers::{self, Shared};
-use super::{affinity, security, volumes};
+use super::{affinity, security, volumes, windows};
 use crate::check::{self, Errors};
 use crate::read::Read;
 use object::field::{FieldError, Path};
-use object::{Value, metadata, names};
+use object::{Value, map, metadata, names};
+use std::collections::HashSet;
 
 /// Checks the template of a workload: labels, annotations and specification.
 pub(crate) fn validate_template(template: &Value, path: &Path<'_>, out: &mut Errors) {
     let meta = template.sub("metadata");
-    out.extend(metadata::validate_labels(meta.members("labels"), &path.child("labels")));
-    out.extend(metadata::validate_annotations(meta.members("annotations"), &path.child("annotations")));
+    let (labels, annotations) = (path.child("labels"), path.child("annotations"));
+    out.extend(metadata::validate_labels(meta.members("labels"), &labels));
+    out.extend(metadata::validate_annotations(meta.members("annotations"), &annotations));
+    super::annotations::annotations(template, &annotations, out);
     let spec = path.child("spec");
-    validate_spec(template.sub("spec"), &spec, out);
+    validate_spec(template.sub("spec"), None, &spec, out);
+    super::annotations::profiles(template, &spec, out);
     if !template.sub("spec").list("ephemeralContainers").is_empty() {
         let why = "ephemeral containers not allowed in pod template";
         out.push(FieldError::forbidden(&spec.child("ephemeralContainers"), why));
     }
 }
 
-/// Checks what pods and templates have in common.
-pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, out: &mut Errors) {
-    volumes::volumes(spec.list("volumes"), &path.child("volumes"), out);
-    let shared = Shared { spec, volumes: spec.list("volumes").iter().map(|v| v.text("name")).collect() };
-    containers::containers(&shared, path, out);
+/// Checks what pods and templates have in common; `pod` is the name of the pod, where it is one.
+fn validate_spec(spec: &Value, pod: Option<&str>, path: &Path<'_>, out: &mut Errors) {
+    if !spec.has("terminationGracePeriodSeconds") {
+        out.push(FieldError::required(&path.child("terminationGracePeriodSeconds"), ""));
+    }
+    let volumes = volumes::volumes(spec.list("volumes"), pod.unwrap_or_default(), &path.child("volumes"), out);
+    containers::containers(&Shared { spec, volumes }, path, out);
+    containers::host_network_ports(spec, pod.is_some(), path, out);
     check::required_one_of(spec, "restartPolicy", &["Always", "OnFailure", "Never"], path, out);
     let policies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
     check::required_one_of(spec, "dnsPolicy", &policies, path, out);
     out.extend(metadata::validate_labels(spec.members("nodeSelector"), &path.child("nodeSelector")));
     security::pod_security(spec, path, out);
-    let secrets = path.child("imagePullSecrets");
-    for (i, secret) in spec.list("imagePullSecrets").iter().enumerate() {
-        if spec.list("imagePullSecrets").len() > 1 && secret.text("name").is_empty() {
-            out.push(FieldError::required(&secrets.index(i).child("name"), ""));
-        }
-    }
     if spec.has("affinity") {
         affinity::affinity(spec.sub("affinity"), &path.child("affinity"), out);
     }
@@ -45,14 +46,17 @@ pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, out: &mut Errors) {
         check::label_name(gate.text("conditionType"), &gates.index(i).child("conditionType"), out);
     }
     let gates = path.child("schedulingGates");
+    let mut seen = HashSet::new();
     for (i, gate) in spec.list("schedulingGates").iter().enumerate() {
         let at = gates.index(i);
         check::label_name(gate.text("name"), &at, out);
-        if spec.list("schedulingGates").iter().take(i).any(|g| g.text("name") == gate.text("name")) {
+        if !seen.insert(gate.text("name")) {
             out.push(FieldError::duplicate(&at, gate.text("name")));
         }
     }
     affinity::spread(spec.list("topologySpreadConstraints"), &path.child("topologySpreadConstraints"), out);
+    windows::host_processes(spec, path, out);
+    host_users(spec, path, out);
     for (key, rule) in [
         ("serviceAccountName", names::dns1123_subdomain as names::NameCheck),
         ("nodeName", names::dns1123_subdomain),
@@ -74,21 +78,48 @@ pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     affinity::tolerations(spec.list("tolerations"), &path.child("tolerations"), out);
     host_aliases(spec, path, out);
     if spec.has("preemptionPolicy") {
-        check::required_one_of(spec, "preemptionPolicy", &["Never", "PreemptLowerPriority"], path, out);
+        check::required_one_of(spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path, out);
     }
-    if spec.has("os") {
-        check::required_one_of(spec.sub("os"), "name", &["linux", "windows"], &path.child("os"), out);
+    if spec.has("overhead") {
+        // Upstream takes the overhead for the limits of a container.
+        let limits = map! { "limits" => spec.sub("overhead").clone() };
+        super::resources::container_resources(&limits.into(), &path.child("overhead"), out);
     }
-    for (name, value) in spec.members("overhead").iter() {
-        super::resources::amount(name, value, &path.child("overhead").key(name), out);
+    windows::operating_system(spec, path, out);
+}
+
+/// A user namespace of its own goes with none of the host's other namespaces.
+fn host_users(spec: &Value, path: &Path<'_>, out: &mut Errors) {
+    if spec.sub("hostUsers").as_bool() != Some(false) {
+        return;
+    }
+    for (key, shown) in [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")] {
+        if spec.flag(key) {
+            out.push(FieldError::forbidden(&path.child(shown), "when `pod.Spec.HostUsers` is false"));
+        }
     }
 }
 
-/// What only pods are checked for.
+/// What pods are checked for, created or changed.
 pub(crate) fn validate_pod(pod: &Value, out: &mut Errors) {
-    let path = Path::ROOT.child("spec");
+    let (path, meta) = (Path::ROOT.child("spec"), Path::ROOT.child("metadata"));
     let spec = pod.sub("spec");
-    validate_spec(spec, &path, out);
+    super::annotations::annotations(pod, &meta.child("annotations"), out);
+    validate_spec(spec, Some(pod.name()), &path, out);
+    if spec.text("serviceAccountName").is_empty() {
+        let volumes = path.child("volumes");
+        for (i, volume) in spec.list("volumes").iter().enumerate() {
+            let volume_path = volumes.index(i);
+            let projected = volume_path.child("projected");
+            let sources = projected.child("sources");
+            for (j, source) in volume.sub("projected").list("sources").iter().enumerate() {
+                if source.has("serviceAccountToken") {
+                    let why = "must not be specified when serviceAccountName is not set";
+                    out.push(FieldError::forbidden(&sources.index(j).child("serviceAccountToken"), why));
+                }
+            }
+        }
+    }
     containers::images(spec, &path, out);
 }
 
@@ -125,7 +156,8 @@ fn dns_config(spec: &Value, path: &Path<'_>, out: &mut Errors) {
         out.push(FieldError::invalid(&searches, shown(), why));
     }
     for (i, search) in list.iter().enumerate().filter(|(_, s)| **s != ".") {
-        check::name(names::dns1123_subdomain, search.trim_end_matches('.'), &searches.index(i), out);
+        let search = search.strip_suffix('.').unwrap_or(search);
+        check::name(relaxed_subdomain, search, &searches.index(i), out);
     }
     let options = at.child("options");
     for (i, option) in config.list("options").iter().enumerate() {
@@ -135,13 +167,37 @@ fn dns_config(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     }
 }
 
+/// A DNS subdomain whose labels may hold underscores, and start with one.
+fn relaxed_subdomain(name: &str) -> Vec<String> {
+    const LABEL: &str = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
+    let edge = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let label = |label: &str| {
+        let rest = label.strip_prefix('_').unwrap_or(label).as_bytes();
+        rest.first().is_some_and(|b| edge(*b))
+            && rest.last().is_some_and(|b| edge(*b))
+            && rest.iter().all(|b| edge(*b) || matches!(b, b'-' | b'_'))
+    };
+    let mut out = Vec::new();
+    if name.len() > 253 {
+        out.push(names::max_length_text(253));
+    }
+    if !name.split('.').all(label) {
+        let text = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' or \
+                    '.', and must start and end with an alphanumeric character";
+        let pattern = format!("{LABEL}(\\.{LABEL})*");
+        out.push(names::pattern_text(text, &pattern, &["example.com"]));
+    }
+    out
+}
+
 fn host_aliases(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     let aliases = path.child("hostAliases");
     for (i, alias) in spec.list("hostAliases").iter().enumerate() {
         let at = aliases.index(i);
         crate::net::ip(alias.text("ip"), &at.child("ip"), out);
-        for name in alias.strings("hostnames") {
-            check::name(names::dns1123_subdomain, name, &at.child("hostnames"), out);
+        let hosts = at.child("hostnames");
+        for (j, name) in alias.strings("hostnames").into_iter().enumerate() {
+            check::name(names::dns1123_subdomain, name, &hosts.index(j), out);
         }
     }
 }

@@ -11,9 +11,16 @@ use object::field::{FieldError, Path};
 /// `status` and `metadata.labels` belong to others than the controller that writes the status.
 pub(super) const STATUS_LEAVES: Parts = &[&["spec"], &["metadata", "labels"]];
 
+/// Where the template of the pods is.
+pub(crate) const TEMPLATE: &[&str] = &["spec", "template"];
+
 /// The strategy that workloads share.
-pub(super) const STRATEGY: Strategy =
-    Strategy { generation: Generation::Counts(&[&["spec"]]), reset_status: STATUS_LEAVES, ..Strategy::WITH_STATUS };
+pub(super) const STRATEGY: Strategy = Strategy {
+    generation: Generation::Counts(&[&["spec"]]),
+    reset_status: STATUS_LEAVES,
+    template: TEMPLATE,
+    ..Strategy::WITH_STATUS
+};
 
 /// What a kind of workload calls itself in messages.
 #[derive(Clone, Copy)]

@@ -31,6 +31,7 @@ pub(super) const CRONJOBS: Resource = Resource {
     cells,
     strategy: Strategy {
         reset_status: STATUS_LEAVES,
+        template: &["spec", "jobTemplate", "spec", "template"],
         validate: |object| {
             let mut out = Errors::new();
             // The controller appends eleven characters to make the name of a job.

@@ -33,6 +33,7 @@ pub(super) const JOBS: Resource = Resource {
     strategy: Strategy {
         reset_status: STATUS_LEAVES,
         propagation: Propagation::Orphan,
+        template: &["spec", "template"],
         prepare_create,
         validate,
         validate_update,

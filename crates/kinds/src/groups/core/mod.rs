@@ -7,6 +7,7 @@ mod event;
 mod namespace;
 mod node;
 mod pod;
+mod pod_checks;
 mod quota;
 mod replicationcontroller;
 mod secret;

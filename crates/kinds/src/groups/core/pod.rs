@@ -1,16 +1,15 @@
 //! Pods and templates of pods.
 
-use crate::check::{self, Errors};
-use crate::gostruct;
-use crate::net;
+use super::pod_checks::{validate, validate_status, validate_update};
+use crate::check::Errors;
 use crate::pod;
-use crate::read::Read;
+use crate::read::{Read, list_mut, object_mut};
 use crate::resource::{
     CHANGE_VERBS, Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version,
 };
 use crate::table;
 use jiff::Timestamp;
-use object::field::{FieldError, Path};
+use object::field::Path;
 use object::{Value, map};
 
 pub(super) const PODS: Resource = Resource {
@@ -64,6 +63,7 @@ pub(super) const PODS: Resource = Resource {
         graceful: true,
         returns_deleted: true,
         prepare_create,
+        prepare_update: |object, old, _| pod::drop_disabled(object, old),
         prepare_status,
         validate,
         validate_update,
@@ -88,6 +88,7 @@ pub(super) const POD_TEMPLATES: Resource = Resource {
     },
     strategy: Strategy {
         generation: Generation::Counts(&[&["template"]]),
+        template: &["template"],
         returns_deleted: true,
         validate: |object| {
             let mut out = Errors::new();
@@ -148,6 +149,9 @@ fn accounts(spec: &mut Value) {
 }
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
+    pod::drop_disabled(object, &Value::Null);
+    own_labels(object);
+    app_armor(object);
     if object.sub("spec").int("terminationGracePeriodSeconds") < 0 {
         object.set_at(&["spec", "terminationGracePeriodSeconds"], Value::Int(1));
     }
@@ -165,113 +169,89 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object.set_at(&["status"], status.into());
 }
 
+/// Turns the keys of labels in which other pods are to be like this one, or unlike, into requirements on their labels.
+fn own_labels(object: &mut Value) {
+    let labels = object.sub("metadata").members("labels").clone();
+    let Some(affinity) = object_mut(object, &["spec", "affinity"]) else { return };
+    let complete = |term: &mut Value| {
+        if !term.has("labelSelector") {
+            return;
+        }
+        let mut added = Vec::new();
+        for (list, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
+            for key in term.strings(list) {
+                if let Some(value) = labels.get(key) {
+                    added.push(map! { "key" => key, "operator" => operator, "values" => vec![value.clone()] }.into());
+                }
+            }
+        }
+        if !added.is_empty() {
+            let mut all = term.sub("labelSelector").list("matchExpressions").to_vec();
+            all.extend(added);
+            term.set_at(&["labelSelector", "matchExpressions"], all.into());
+        }
+    };
+    for kind in ["podAffinity", "podAntiAffinity"] {
+        let Some(kind) = object_mut(affinity, &[kind]) else { continue };
+        list_mut(kind, "requiredDuringSchedulingIgnoredDuringExecution").iter_mut().for_each(complete);
+        for term in list_mut(kind, "preferredDuringSchedulingIgnoredDuringExecution") {
+            object_mut(term, &["podAffinityTerm"]).into_iter().for_each(complete);
+        }
+    }
+}
+
+/// Says in annotations what the fields say about AppArmor, and the other way round, for older kubelets and clients.
+fn app_armor(object: &mut Value) {
+    const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
+    if object.sub("spec").sub("os").text("name") == "windows" {
+        return;
+    }
+    let annotations = object.sub("metadata").members("annotations").clone();
+    let whole = object.sub("spec").sub("securityContext").sub("appArmorProfile").clone();
+    let mut added = Vec::new();
+    let Some(spec) = object_mut(object, &["spec"]) else { return };
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        for container in list_mut(spec, list) {
+            let key = format!("{PREFIX}{}", container.text("name"));
+            let own = container.sub("securityContext").sub("appArmorProfile");
+            let given = annotations.get(&key).and_then(Value::as_str);
+            if let Some(profile) = given.filter(|_| own.is_null()).and_then(profile_of) {
+                if profile != whole {
+                    container.set_at(&["securityContext", "appArmorProfile"], profile);
+                }
+            } else if given.is_none() {
+                let profile = if own.is_null() { &whole } else { own };
+                let text = match (profile.text("type"), profile.text("localhostProfile")) {
+                    ("Unconfined", _) => "unconfined".to_owned(),
+                    ("RuntimeDefault", _) => "runtime/default".to_owned(),
+                    ("Localhost", file) if !file.is_empty() => format!("localhost/{file}"),
+                    _ => continue,
+                };
+                added.push((key, text));
+            }
+        }
+    }
+    for (key, text) in added {
+        object.set_at(&["metadata", "annotations", &key], text.into());
+    }
+}
+
+/// The profile that an annotation names.
+fn profile_of(annotation: &str) -> Option<Value> {
+    Some(match annotation {
+        "unconfined" => map! { "type" => "Unconfined" }.into(),
+        "runtime/default" => map! { "type" => "RuntimeDefault" }.into(),
+        _ => {
+            let file = annotation.strip_prefix("localhost/").filter(|file| !file.is_empty() && file.trim() == *file)?;
+            map! { "localhostProfile" => file, "type" => "Localhost" }.into()
+        }
+    })
+}
+
 fn prepare_status(object: &mut Value, old: &Value, _: &Context<'_>) {
     if object.sub("status").text("qosClass").is_empty() {
         object.set_at(&["status", "qosClass"], old.sub("status").text("qosClass").into());
     }
-}
-
-fn validate(object: &Value) -> Errors {
-    let mut out = Errors::new();
-    pod::validate_pod(object, &mut out);
-    if !object.sub("spec").list("ephemeralContainers").is_empty() {
-        let path = Path::ROOT.child("spec");
-        out.push(FieldError::forbidden(&path.child("ephemeralContainers"), "cannot be set on create"));
-    }
-    out
-}
-
-const UPDATES: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
-    `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
-    tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-
-/// The few fields of a pod that may change.
-fn validate_update(new: &Value, old: &Value) -> Errors {
-    let mut out = Errors::new();
-    pod::validate_pod(new, &mut out);
-    let path = Path::ROOT.child("spec");
-    let (spec, before) = (new.sub("spec"), old.sub("spec"));
-    for list in ["containers", "initContainers"] {
-        if spec.list(list).len() != before.list(list).len() {
-            out.push(FieldError::forbidden(&path.child(list), "pod updates may not add or remove containers"));
-            return out;
-        }
-    }
-    let deadline = path.child("activeDeadlineSeconds");
-    match (spec.opt_int("activeDeadlineSeconds"), before.opt_int("activeDeadlineSeconds")) {
-        (None, Some(old)) => {
-            let why = "must not update from a positive integer to nil value";
-            out.push(FieldError::invalid(&deadline, old, why));
-        }
-        (Some(new), Some(old)) if new > old => {
-            out.push(FieldError::invalid(&deadline, new, "must be less than or equal to previous value"));
-        }
-        _ => {}
-    }
-    let kept = before.list("tolerations").iter().all(|t| spec.list("tolerations").contains(t));
-    if !kept {
-        let why = "existing toleration can not be modified except its tolerationSeconds";
-        let seconds_only = before.list("tolerations").iter().all(|old| {
-            spec.list("tolerations")
-                .iter()
-                .any(|new| ["key", "operator", "value", "effect"].iter().all(|k| new.text(k) == old.text(k)))
-        });
-        if !seconds_only {
-            out.push(FieldError::forbidden(&path.child("tolerations"), why));
-        }
-    }
-    let mut same = spec.clone();
-    same.set_at(&["tolerations"], before.sub("tolerations").clone());
-    for key in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
-        match before.get(key) {
-            Some(value) => same.set_at(&[key], value.clone()),
-            None => {
-                same.remove_at(&[key]);
-            }
-        }
-    }
-    for list in ["containers", "initContainers"] {
-        for (container, old) in crate::read::list_mut(&mut same, list).iter_mut().zip(before.list(list)) {
-            container.set_at(&["image"], old.text("image").into());
-        }
-    }
-    let grace = "terminationGracePeriodSeconds";
-    if before.int(grace) < 0 && spec.opt_int(grace) == Some(1) {
-        same.set_at(&[grace], Value::Int(before.int(grace)));
-    }
-    if &same != before {
-        let difference = gostruct::pod_spec_diff(before, &same);
-        out.push(FieldError::forbidden(&path, format!("{UPDATES}\n{difference}")));
-    }
-    out
-}
-
-fn validate_status(new: &Value, old: &Value) -> Errors {
-    let mut out = Errors::new();
-    let status = Path::ROOT.child("status");
-    let value = new.sub("status");
-    let ips = status.child("podIPs");
-    let list = value.list("podIPs");
-    for (i, ip) in list.iter().enumerate() {
-        net::ip(ip.text("ip"), &ips.index(i), &mut out);
-    }
-    if list.len() > 1 {
-        let families = list.iter().filter_map(|ip| net::parse_ip(ip.text("ip"))).map(|ip| ip.is_ipv4());
-        let v4 = families.clone().filter(|v4| *v4).count();
-        if v4 > 1 || families.count() - v4 > 1 {
-            let why = "may specify no more than one IP for each IP family";
-            out.push(FieldError::invalid(&ips, value.sub("podIPs"), why));
-        }
-    }
-    let nominated = value.text("nominatedNodeName");
-    if !nominated.is_empty() && nominated != old.sub("status").text("nominatedNodeName") {
-        check::name(object::names::dns1123_subdomain, nominated, &status.child("nominatedNodeName"), &mut out);
-    }
-    let class = value.text("qosClass");
-    if class != old.sub("status").text("qosClass") {
-        out.push(FieldError::invalid(&status.child("qosClass"), class, check::IMMUTABLE));
-    }
-    out
 }
 
 /// The row that `kubectl get pods` shows.

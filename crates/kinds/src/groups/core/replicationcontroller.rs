@@ -31,6 +31,7 @@ pub(super) const REPLICATION_CONTROLLERS: Resource = Resource {
     }],
     strategy: Strategy {
         propagation: Propagation::Orphan,
+        template: &["spec", "template"],
         validate,
         // Upstream runs the same checks twice, and reports what they find as often.
         validate_update: |new, _| [validate(new), validate(new)].concat(),

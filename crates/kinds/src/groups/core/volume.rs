@@ -1,9 +1,10 @@
 //! PersistentVolumes and PersistentVolumeClaims.
 
 use crate::check::{self, Errors};
+use crate::claim;
 use crate::gostruct;
 use crate::pod::{self, resources};
-use crate::read::{Read, default_text, default_to, object_mut};
+use crate::read::{Read, default_text, default_to, list_mut, object_mut};
 use crate::resource::{Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
@@ -22,8 +23,6 @@ const NOT_SOURCES: [&str; 9] = [
     "volumeAttributesClassName",
     "volumeMode",
 ];
-
-const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
 pub(super) const PERSISTENT_VOLUMES: Resource = Resource {
     short_names: &["pv"],
@@ -64,6 +63,8 @@ pub(super) const PERSISTENT_VOLUMES: Resource = Resource {
     )
 };
 
+const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
 fn now(context: &Context<'_>) -> String {
     context.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -94,10 +95,7 @@ fn modes(list: &[&str]) -> String {
 }
 
 fn class(object: &Value, spec: &Value) -> String {
-    object
-        .annotation("volume.beta.kubernetes.io/storage-class")
-        .unwrap_or_else(|| spec.text("storageClassName"))
-        .to_owned()
+    object.annotation(CLASS_ANNOTATION).unwrap_or_else(|| spec.text("storageClassName")).to_owned()
 }
 
 fn unset(text: &str) -> Value {
@@ -150,7 +148,7 @@ fn validate_volume(object: &Value) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");
-    access_modes(spec, &path, &mut out);
+    claim::access_modes(spec, "", &path, &mut out);
     let capacity = path.child("capacity");
     let amounts = spec.members("capacity");
     if amounts.is_empty() {
@@ -161,10 +159,9 @@ fn validate_volume(object: &Value) -> Errors {
     }
     for (name, value) in amounts.iter() {
         let at = capacity.key(name);
-        resources::amount(name, value, &at, &mut out);
-        if check::quantity(value).is_some_and(|q| !q.sign().is_gt()) && name == "storage" {
-            let shown = value.as_str().unwrap_or_default();
-            out.push(FieldError::invalid(&at, shown, "must be greater than zero"));
+        basic_resource(value, &at, &mut out);
+        if let Some(quantity) = check::quantity(value).filter(|q| !q.sign().is_gt()) {
+            out.push(FieldError::invalid(&at, quantity.to_string().as_str(), "must be greater than zero"));
         }
     }
     if !spec.text("persistentVolumeReclaimPolicy").is_empty() {
@@ -180,28 +177,29 @@ fn validate_volume(object: &Value) -> Errors {
         }
     }
     let mut found = 0;
-    for (key, source) in sources(spec) {
-        let at = path.child(key);
+    // Upstream looks for these in another order than in pods, with iSCSI and claims of its own.
+    let first =
+        ["hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte"];
+    let rest = ["cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk"];
+    let last = ["portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi"];
+    for key in first.into_iter().chain(rest).chain(last).filter(|k| spec.has(k)) {
         found += 1;
-        if found > 1 {
-            out.push(FieldError::forbidden(&at, "may not specify more than 1 volume type"));
+        if found > 1 && key != "flexVolume" {
+            out.push(FieldError::forbidden(
+                &path.child(pod::shown_source(key)),
+                "may not specify more than 1 volume type",
+            ));
             continue;
         }
-        if key == "csi" {
-            pod::csi_driver_name(source.text("driver"), &at.child("driver"), &mut out);
-            check::required(source, "volumeHandle", &at, &mut out);
-        } else {
-            pod::one_source(key, source, &at, &mut out);
-        }
-        if key == "local" && !spec.has("nodeAffinity") {
-            out.push(FieldError::required(&path.child("nodeAffinity"), "Local volume requires node affinity"));
-        }
+        source(key, spec, object.name(), &path, &mut out);
     }
     if found == 0 {
         out.push(FieldError::required(&path, "must specify a volume type"));
     }
     let recycled = spec.text("persistentVolumeReclaimPolicy") == "Recycle";
-    if spec.sub("hostPath").text("path") == "/" && recycled {
+    let path_of_host = spec.sub("hostPath").text("path");
+    let whole = path_of_host.starts_with('/') && path_of_host.split('/').all(|part| matches!(part, "" | "."));
+    if whole && recycled {
         let why = "may not be 'recycle' for a hostPath mount of '/'";
         out.push(FieldError::forbidden(&path.child("persistentVolumeReclaimPolicy"), why));
     }
@@ -212,6 +210,69 @@ fn validate_volume(object: &Value) -> Errors {
         check::one_of(spec, "volumeMode", &["Block", "Filesystem"], &path, &mut out);
     }
     out
+}
+
+/// An amount that is not negative.
+fn basic_resource(value: &Value, path: &Path<'_>, out: &mut Errors) {
+    if let Some(number) = check::quantity(value).map(|q| q.value()).filter(|n| *n < 0) {
+        out.push(FieldError::invalid(path, number, "must be a valid resource quantity"));
+    }
+}
+
+/// Checks what a persistent volume's source may have beyond a pod's.
+fn source(key: &str, spec: &Value, name: &str, path: &Path<'_>, out: &mut Errors) {
+    let (source, at) = (spec.sub(key), path.child(key));
+    let secret = |key: &str, parts: &[&str], out: &mut Errors| {
+        for part in parts.iter().filter(|_| source.has(key)) {
+            check::required(source.sub(key), part, &at.child(key), out);
+        }
+    };
+    match key {
+        "csi" => {
+            pod::csi_driver_name(source.text("driver"), &at.child("driver"), out);
+            check::required(source, "volumeHandle", &at, out);
+            for key in [
+                "controllerPublishSecretRef",
+                "controllerExpandSecretRef",
+                "nodePublishSecretRef",
+                "nodeExpandSecretRef",
+            ] {
+                secret(key, &["name", "namespace"], out);
+                let (reference, here) = (source.sub(key), at.child(key));
+                for (part, rule) in
+                    [("name", names::dns1123_subdomain as names::NameCheck), ("namespace", names::dns1123_label)]
+                {
+                    if !reference.text(part).is_empty() {
+                        check::name(rule, reference.text(part), &here.child(part), out);
+                    }
+                }
+            }
+            return;
+        }
+        "glusterfs" if source.has("endpointsNamespace") => {
+            let (namespace, here) = (source.text("endpointsNamespace"), at.child("endpointsNamespace"));
+            if namespace.is_empty() {
+                let why = "if the endpointnamespace is set, it must be a valid namespace name";
+                out.push(FieldError::invalid(&here, namespace, why));
+            } else {
+                check::name(names::dns1123_label, namespace, &here, out);
+            }
+        }
+        "azureFile" if source.has("secretNamespace") => check::required(source, "secretNamespace", &at, out),
+        "cinder" | "storageos" => secret("secretRef", &["namespace"], out),
+        "iscsi" => {
+            let portal = source.text("targetPortal");
+            if source.has("initiatorName") && name.len() + portal.len() >= 64 {
+                out.push(FieldError::invalid(&at.child("targetportal"), portal, pod::TOO_LONG));
+            }
+            secret("secretRef", &["name"], out);
+        }
+        "local" if !spec.has("nodeAffinity") => {
+            out.push(FieldError::required(&path.child("nodeAffinity"), "Local volume requires node affinity"));
+        }
+        _ => {}
+    }
+    pod::one_source(key, source, path, out);
 }
 
 /// A list of resources as Go prints it.
@@ -230,38 +291,54 @@ fn resource_list(spec: &Value) -> Shown {
     Shown::raw(format!("core.ResourceList{{{}}}", pairs.join(", ")))
 }
 
-fn access_modes(spec: &Value, path: &Path<'_>, out: &mut Errors) {
-    let at = path.child("accessModes");
-    let list = spec.strings("accessModes");
-    if list.is_empty() {
-        out.push(FieldError::required(&at, ""));
-    }
-    for mode in &list {
-        if !MODES.contains(mode) {
-            out.push(FieldError::not_supported(&at, *mode, &MODES));
-        }
-    }
-    if list.contains(&"ReadWriteOncePod") && list.iter().any(|m| *m != "ReadWriteOncePod" && MODES.contains(m)) {
-        let why = "may not use ReadWriteOncePod with other access modes";
-        out.push(FieldError::forbidden(&at, why));
-    }
-}
-
 fn validate_volume_update(new: &Value, old: &Value) -> Errors {
     let mut out = validate_volume(new);
     let path = Path::ROOT.child("spec");
     let (spec, before) = (new.sub("spec"), old.sub("spec"));
-    if !sources(spec).eq(sources(before)) {
-        let difference = gostruct::diff(&gostruct::VOLUME_SOURCE, before, spec);
+    let mut same = spec.clone();
+    // The secret for expansions may be named later.
+    let secret = ["csi", "controllerExpandSecretRef"];
+    if before.has("csi") && before.at(&secret).is_none() {
+        same.remove_at(&secret);
+    }
+    if !sources(&same).eq(sources(before)) {
+        let difference = gostruct::diff(&gostruct::VOLUME_SOURCE, before, &same);
         let why = format!("spec.persistentvolumesource is immutable after creation\n{difference}");
         out.push(FieldError::forbidden(&path.child("persistentvolumesource"), why));
     }
-    check::immutable(spec, before, "volumeMode", &path, &mut out);
-    if before.has("nodeAffinity") && spec.sub("nodeAffinity") != before.sub("nodeAffinity") {
+    // Upstream leaves the `spec` out of these two paths.
+    check::immutable(spec, before, "volumeMode", &Path::ROOT, &mut out);
+    if before.has("nodeAffinity") && !same_affinity(spec.sub("nodeAffinity"), before.sub("nodeAffinity")) {
         let why = "field is immutable, except for updating from beta label to GA";
-        out.push(FieldError::invalid(&path.child("nodeAffinity"), spec.sub("nodeAffinity"), why));
+        out.push(FieldError::invalid(&Path::ROOT.child("nodeAffinity"), spec.sub("nodeAffinity"), why));
     }
     out
+}
+
+/// Whether a volume is on the same nodes, with old names of labels replaced by new ones at most.
+fn same_affinity(new: &Value, old: &Value) -> bool {
+    const RENAMED: [(&str, &str); 5] = [
+        ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+        ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+        ("beta.kubernetes.io/os", "kubernetes.io/os"),
+        ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+        ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+    ];
+    let mut old = old.clone();
+    let terms = |v: &Value| v.sub("required").list("nodeSelectorTerms").to_vec();
+    let renamed = terms(new);
+    if let Some(required) = object_mut(&mut old, &["required"]) {
+        for (term, new) in list_mut(required, "nodeSelectorTerms").iter_mut().zip(&renamed) {
+            for part in ["matchExpressions", "matchFields"] {
+                for (requirement, new) in list_mut(term, part).iter_mut().zip(new.list(part)) {
+                    if RENAMED.contains(&(requirement.text("key"), new.text("key"))) {
+                        requirement.set_at(&["key"], new.text("key").into());
+                    }
+                }
+            }
+        }
+    }
+    &old == new
 }
 
 pub(super) const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
@@ -329,51 +406,8 @@ fn default_claim(object: &mut Value) {
 
 fn validate_claim(object: &Value) -> Errors {
     let mut out = Errors::new();
-    claim_spec(object.sub("spec"), &Path::ROOT.child("spec"), &mut out);
+    claim::spec(object.sub("spec"), &Path::ROOT.child("spec"), &mut out);
     out
-}
-
-fn claim_spec(spec: &Value, path: &Path<'_>, out: &mut Errors) {
-    let at = path.child("accessModes");
-    let list = spec.strings("accessModes");
-    if list.is_empty() {
-        out.push(FieldError::required(&at, "at least 1 access mode is required"));
-    }
-    check::label_selector(spec.sub("selector"), &path.child("selector"), out);
-    for mode in &list {
-        if !MODES.contains(mode) {
-            out.push(FieldError::not_supported(&at, *mode, &MODES));
-        }
-    }
-    if list.contains(&"ReadWriteOncePod") && list.iter().any(|m| *m != "ReadWriteOncePod" && MODES.contains(m)) {
-        out.push(FieldError::forbidden(&at, "may not use ReadWriteOncePod with other access modes"));
-    }
-    let resources = path.child("resources");
-    let at = resources.key("storage");
-    match spec.sub("resources").members("requests").get("storage") {
-        None => out.push(FieldError::required(&at, "")),
-        Some(value) => {
-            let before = out.len();
-            resources::amount("storage", value, &at, out);
-            if let Some(quantity) = check::quantity(value).filter(|q| !q.sign().is_gt() && out.len() == before) {
-                out.push(FieldError::invalid(&at, quantity.to_string().as_str(), "must be greater than zero"));
-            }
-        }
-    }
-    if spec.has("storageClassName") && !spec.text("storageClassName").is_empty() {
-        check::name(names::dns1123_subdomain, spec.text("storageClassName"), &path.child("storageClassName"), out);
-    }
-    if spec.has("volumeMode") {
-        check::one_of(spec, "volumeMode", &["Block", "Filesystem"], path, out);
-    }
-    for key in ["dataSource", "dataSourceRef"].into_iter().filter(|k| spec.has(k)) {
-        let (source, at) = (spec.sub(key), path.child(key));
-        check::required(source, "name", &at, out);
-        check::required(source, "kind", &at, out);
-        if source.text("apiGroup").is_empty() && source.text("kind") != "PersistentVolumeClaim" {
-            out.push(FieldError::invalid(&at, source.text("kind"), ""));
-        }
-    }
 }
 
 /// Gives a part of one object to another, or takes it away there.
@@ -393,12 +427,27 @@ fn validate_claim_update(new: &Value, old: &Value) -> Errors {
     let (spec, before) = (new.sub("spec"), old.sub("spec"));
     let bound = new.sub("status").text("phase") == "Bound";
     let (mut now, mut was) = (spec.clone(), before.clone());
-    // The volume is named once, and a class filled in once.
+    // The volume is named once, and a class filled in once: from an annotation, or where there was none.
     if before.text("volumeName").is_empty() {
         copy(spec, &mut was, &["volumeName"]);
     }
-    if !before.has("storageClassName") {
-        copy(before, &mut now, &["storageClassName"]);
+    let class = |v: &Value| v.sub("metadata").members("annotations").get(CLASS_ANNOTATION).cloned();
+    let (class_now, class_was) = (class(new), class(old));
+    let named = spec.get("storageClassName").filter(|c| !c.is_null());
+    let fills = named.is_some() && !before.has("storageClassName");
+    if fills && class_was.is_some() && named == class_was.as_ref() && (class_now.is_none() || class_now == class_was) {
+        now.remove_at(&["storageClassName"]);
+    } else {
+        if class_now != class_was {
+            let meta = Path::ROOT.child("metadata");
+            let annotations = meta.child("annotations");
+            let shown = class_now.as_ref().and_then(Value::as_str).unwrap_or_default();
+            let at = annotations.key(CLASS_ANNOTATION);
+            out.push(FieldError::invalid(&at, shown, check::IMMUTABLE));
+        }
+        if fills && class_was.as_ref().is_none_or(|c| named == Some(c)) {
+            now.remove_at(&["storageClassName"]);
+        }
     }
     if bound && spec.sub("resources").has("requests") {
         copy(before, &mut now, &["resources", "requests", "storage"]);
@@ -417,21 +466,64 @@ fn validate_claim_update(new: &Value, old: &Value) -> Errors {
     let capacity = storage(old.sub("status").sub("capacity"));
     if let (Some(now), Some(was)) = (request(spec), request(before))
         && now < was
-        && capacity.is_some_and(|capacity| now <= capacity)
+        && capacity.map_or(!now.sign().is_gt(), |capacity| now <= capacity)
     {
         let resources = path.child("resources");
         let requests = resources.child("requests");
         let why = "field can not be less than status.capacity";
         out.push(FieldError::forbidden(&requests.child("storage"), why));
     }
+    check::immutable(spec, before, "volumeMode", &Path::ROOT, &mut out);
+    if spec.sub("volumeAttributesClassName") != before.sub("volumeAttributesClassName") {
+        let why = "update is forbidden when the VolumeAttributesClass feature gate is disabled";
+        out.push(FieldError::forbidden(&path.child("volumeAttributesClassName"), why));
+    }
     out
 }
+
+/// What may be going on with the size of a claim.
+const RESIZES: [&str; 5] = [
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+];
 
 fn validate_claim_status(new: &Value, _: &Value) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("status");
-    for (name, value) in new.sub("status").members("capacity").iter() {
-        resources::amount(name, value, &path.child("capacity").key(name), &mut out);
+    let status = new.sub("status");
+    let capacity = path.child("capacity");
+    for (name, value) in status.members("capacity").iter() {
+        basic_resource(value, &capacity.key(name), &mut out);
+    }
+    let at = path.child("allocatedResourceStatus");
+    for (name, value) in status.members("allocatedResourceStatuses").iter() {
+        allocated_name(name, &at, &mut out);
+        if !value.as_str().is_some_and(|v| RESIZES.contains(&v)) {
+            out.push(FieldError::not_supported(&at, name, &RESIZES));
+        }
+    }
+    let at = path.child("allocatedResources");
+    for (name, value) in status.members("allocatedResources").iter() {
+        if allocated_name(name, &at, &mut out) {
+            let before = out.len();
+            basic_resource(value, &at.key(name), &mut out);
+            if out.len() == before {
+                resources::amount("storage", value, &at.key(name), &mut out);
+            }
+        }
     }
     out
+}
+
+/// The name of something that is given to a claim: storage, or somebody's own.
+fn allocated_name(name: &str, path: &Path<'_>, out: &mut Errors) -> bool {
+    let before = out.len();
+    check::name(names::qualified_name, name, path, out);
+    if out.len() == before && resources::is_native(name) && name != "storage" {
+        out.push(FieldError::not_supported(path, name, &["storage"]));
+    }
+    out.len() == before
 }

@@ -1,0 +1,128 @@
+//! Annotations that say something about a pod, most of them from before there were fields for it.
+
+use super::volumes::local_path;
+use super::windows::all_containers;
+use crate::check::Errors;
+use crate::read::Read;
+use object::field::{FieldError, Path};
+use object::{Map, Value, go};
+
+const MIRROR: &str = "kubernetes.io/config.mirror";
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
+const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
+const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+
+fn of(object: &Value) -> &Map {
+    object.sub("metadata").members("annotations")
+}
+
+/// Checks the annotations of a pod or template that mean something.
+pub(super) fn annotations(object: &Value, path: &Path<'_>, out: &mut Errors) {
+    let spec = object.sub("spec");
+    for (key, value) in of(object).iter() {
+        let text = value.as_str().unwrap_or_default();
+        if key == MIRROR && spec.text("nodeName").is_empty() {
+            let why = "must set spec.nodeName if mirror pod annotation is set";
+            out.push(FieldError::invalid(&path.key(key), text, why));
+        }
+        if key == DELETION_COST && !is_cost(text) {
+            out.push(FieldError::invalid(&path.key(key), text, "must be a 32bit integer"));
+        }
+        if key == SECCOMP_POD || key.starts_with(SECCOMP_CONTAINER) {
+            seccomp(text, &path.child(key), out);
+        }
+        if let Some(name) = key.strip_prefix(APP_ARMOR) {
+            let at = path.key(key);
+            if !all_containers(spec).any(|(_, _, container)| container.text("name") == name) {
+                out.push(FieldError::invalid(&at, name, "container not found"));
+            }
+            if !matches!(text, "" | "runtime/default" | "unconfined") && !text.starts_with("localhost/") {
+                let why = format!("invalid AppArmor profile name: {}", go::quote(text));
+                out.push(FieldError::invalid(&at, text, why));
+            }
+        }
+    }
+}
+
+/// A whole number of 32 bits without a plus sign and leading zeros.
+fn is_cost(text: &str) -> bool {
+    let first = text.bytes().next();
+    let plain = first.is_some_and(|b| matches!(b, b'-' | b'1'..=b'9')) || text == "0";
+    plain && text.parse::<i32>().is_ok()
+}
+
+fn seccomp(profile: &str, path: &Path<'_>, out: &mut Errors) {
+    match profile.strip_prefix("localhost/") {
+        Some(file) => local_path(file, path, out),
+        None if matches!(profile, "runtime/default" | "docker/default" | "unconfined") => {}
+        None => out.push(FieldError::invalid(path, profile, "must be a valid seccomp profile")),
+    }
+}
+
+/// Where both an annotation and a field name a profile, they name the same.
+pub(crate) fn profiles(object: &Value, path: &Path<'_>, out: &mut Errors) {
+    let (spec, annotations) = (object.sub("spec"), of(object));
+    if annotations.is_empty() {
+        return;
+    }
+    let annotation = |key: &str| annotations.get(key).and_then(Value::as_str);
+    let context = spec.sub("securityContext");
+    if let Some(value) = annotation(SECCOMP_POD).filter(|_| context.has("seccompProfile")) {
+        same("seccomp", value, context.sub("seccompProfile"), &path.child("securityContext.seccompProfile"), out);
+    }
+    for (list, i, container) in all_containers(spec) {
+        let (name, own) = (container.text("name"), container.sub("securityContext"));
+        let list = path.child(list);
+        let at = list.index(i);
+        if let Some(value) = annotation(&format!("{SECCOMP_CONTAINER}{name}")).filter(|_| own.has("seccompProfile")) {
+            same("seccomp", value, own.sub("seccompProfile"), &at.child("securityContext.seccompProfile"), out);
+        }
+        let profile = match own.has("appArmorProfile") {
+            true => own.sub("appArmorProfile"),
+            false => context.sub("appArmorProfile"),
+        };
+        let windows = spec.sub("os").text("name") == "windows";
+        let value = annotation(&format!("{APP_ARMOR}{name}"));
+        if let Some(value) = value.filter(|_| !windows && profile.as_object().is_some()) {
+            same("apparmor", value, profile, &at.child("securityContext.appArmorProfile"), out);
+        }
+    }
+}
+
+fn same(what: &str, annotation: &str, profile: &Value, path: &Path<'_>, out: &mut Errors) {
+    let mut differs = |key: &str, part: &str| {
+        let why = format!("{what} {part} in annotation and field must match");
+        out.push(FieldError::forbidden(&path.child(key), why));
+    };
+    let good = match profile.text("type") {
+        "Unconfined" => annotation == "unconfined",
+        "RuntimeDefault" => annotation == "runtime/default" || (what == "seccomp" && annotation == "docker/default"),
+        "Localhost" => match annotation.strip_prefix("localhost/") {
+            Some(file) => {
+                if profile.text("localhostProfile") != file {
+                    differs("localhostProfile", "profile");
+                }
+                true
+            }
+            None => false,
+        },
+        _ => true,
+    };
+    if !good {
+        differs("type", "type");
+    }
+}
+
+/// What of these annotations an update may not change: that a pod mirrors one of the kubelet's.
+pub(crate) fn updates(new: &Value, old: &Value, path: &Path<'_>, out: &mut Errors) {
+    let (now, before) = (of(new).get(MIRROR), of(old).get(MIRROR));
+    if now == before {
+        return;
+    }
+    let why = match before {
+        Some(_) => "may not remove or update mirror pod annotation",
+        None => "may not add mirror pod annotation",
+    };
+    out.push(FieldError::forbidden(&path.key(MIRROR), why));
+}
