@@ -54,6 +54,28 @@ pub(crate) fn required_one_of(object: &Value, key: &str, supported: &[&str], pat
     }
 }
 
+/// An error about a value that is not shown.
+pub(crate) fn without_value(path: &Path<'_>, why: impl Into<String>) -> FieldError {
+    FieldError { value: None, ..FieldError::invalid(path, "", why) }
+}
+
+/// A name with a domain in front: `acme.io/foo`.
+pub(crate) fn domain_prefixed(value: &str, path: &Path<'_>, out: &mut Errors) {
+    if value.is_empty() {
+        out.push(FieldError::required(path, ""));
+        return;
+    }
+    let Some((domain, rest)) = value.split_once('/').filter(|(d, r)| !d.is_empty() && !r.is_empty()) else {
+        out.push(FieldError::invalid(path, value, "must be a domain-prefixed path (such as \"acme.io/foo\")"));
+        return;
+    };
+    name(names::dns1123_subdomain, domain, path, out);
+    if !rest.bytes().all(|b| b.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&b)) {
+        let why = names::pattern_text("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
+        out.push(FieldError::invalid(path, rest, why));
+    }
+}
+
 /// A part that an update may not change, of a type that errors show plainly.
 pub(crate) fn immutable(new: &Value, old: &Value, key: &str, path: &Path<'_>, out: &mut Errors) {
     let (new, old) = (new.sub(key), old.sub(key));

@@ -208,6 +208,9 @@ pub const ALL_VERBS: &[&str] = &["create", "delete", "deletecollection", "get", 
 /// The verbs of `status` and its like.
 pub const CHANGE_VERBS: &[&str] = &["get", "patch", "update"];
 
+/// The finalizers that Kubernetes itself knows, without a domain.
+pub(crate) const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+
 const STATUS: Parts = &[&["status"]];
 const SPEC: Parts = &[&["spec"]];
 
@@ -453,7 +456,6 @@ impl Resource {
     /// program do not ask.
     fn validate_finalizers(&self, object: &Value) -> Vec<FieldError> {
         const LENIENT: [&str; 3] = ["admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"];
-        const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
         let finalizers = object.meta_list("finalizers");
         if finalizers.is_empty() || LENIENT.contains(&self.group) {
             return Vec::new();
@@ -461,7 +463,8 @@ impl Resource {
         let metadata = Path::ROOT.child("metadata");
         let path = metadata.child("finalizers");
         let why = "name is neither a standard finalizer name nor is it fully qualified";
-        let unknown = finalizers.iter().enumerate().filter(|(_, f)| !f.contains('/') && !STANDARD.contains(f));
+        let unknown =
+            finalizers.iter().enumerate().filter(|(_, f)| !f.contains('/') && !STANDARD_FINALIZERS.contains(f));
         unknown.map(|(i, finalizer)| FieldError::invalid(&path.index(i), *finalizer, why)).collect()
     }
 

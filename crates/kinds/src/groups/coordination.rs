@@ -16,6 +16,8 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
     strategy: Strategy {
         create_on_update: true,
         unconditional_update: false,
+        prepare_create: |object, _| drop_disabled(object),
+        prepare_update: |object, _, _| drop_disabled(object),
         validate,
         validate_update: |new, _| validate(new),
         ..Strategy::PLAIN
@@ -27,6 +29,15 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
         &[Version::stored("v1", "io.k8s.api.coordination.v1.Lease")],
     )
 }];
+
+/// Drops how candidates agree on a leader, which is off.
+fn drop_disabled(object: &mut Value) {
+    for key in ["strategy", "preferredHolder"] {
+        if object.sub("spec").has(key) {
+            object.remove_at(&["spec", key]);
+        }
+    }
+}
 
 fn validate(object: &Value) -> Errors {
     let mut out = Errors::new();

@@ -1,13 +1,14 @@
 //! The resources of the group `discovery.k8s.io`.
 
 use crate::check::{self, Errors};
+use crate::groups::core::special_address as special;
 use crate::net;
 use crate::read::{Read, default_to, list_mut};
 use crate::resource::{Column, Generation, Resource, Strategy, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path};
-use object::{Value, names};
+use object::{Value, metadata, names};
 
 pub(crate) const RESOURCES: &[Resource] = &[Resource {
     columns: &[
@@ -67,6 +68,52 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
+const MOST_LABELS: usize = 16;
+const MOST_PORTS: usize = 20_000;
+const MOST_ZONES: usize = 8;
+
+/// A domain name of at least two parts.
+fn full_name(name: &str, path: &Path<'_>, out: &mut Errors) {
+    if name.is_empty() {
+        out.push(FieldError::required(path, ""));
+        return;
+    }
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let complaints = names::dns1123_subdomain(name);
+    if !complaints.is_empty() {
+        out.push(FieldError::invalid(path, name, complaints.join(",")));
+        return;
+    }
+    if !name.contains('.') {
+        let why = "should be a domain with at least two segments separated by dots";
+        out.push(FieldError::invalid(path, name, why));
+        return;
+    }
+    for label in name.split('.') {
+        let complaints = names::dns1123_label(label);
+        if !complaints.is_empty() {
+            out.push(FieldError::invalid(path, label, complaints.join(",")));
+        }
+    }
+}
+
+fn hints(hints: &Value, path: &Path<'_>, out: &mut Errors) {
+    let at = path.child("forZones");
+    let zones = hints.list("forZones");
+    if zones.len() > MOST_ZONES {
+        out.push(FieldError::too_many(&at, zones.len(), MOST_ZONES as i64));
+        return;
+    }
+    for (i, zone) in zones.iter().enumerate() {
+        let (name, zone_path) = (zone.text("name"), at.index(i));
+        let here = zone_path.child("name");
+        if zones.iter().take(i).any(|z| z.text("name") == name) {
+            out.push(FieldError::duplicate(&here, name));
+        }
+        check::name(names::label_value, name, &here, out);
+    }
+}
+
 fn validate(object: &Value) -> Errors {
     let mut out = Errors::new();
     let kind = object.text("addressType");
@@ -89,13 +136,13 @@ fn validate(object: &Value) -> Errors {
         for (j, address) in values.into_iter().enumerate() {
             let here = addresses.index(j);
             match kind {
-                "IPv4" if !net::parse_ip(address).is_some_and(|a| a.is_ipv4()) => {
-                    out.push(FieldError::invalid(&here, address, "must be a valid IPv4 address"));
+                "IPv4" | "IPv6" => {
+                    if net::parse_ip(address).is_none_or(|a| a.is_ipv4() != (kind == "IPv4")) {
+                        out.push(FieldError::invalid(&here, address, format!("must be a valid {kind} address")));
+                    }
+                    special(address, &here, &mut out);
                 }
-                "IPv6" if !net::parse_ip(address).is_some_and(|a| a.is_ipv6()) => {
-                    out.push(FieldError::invalid(&here, address, "must be a valid IPv6 address"));
-                }
-                "FQDN" => check::name(names::dns1123_subdomain, address, &here, &mut out),
+                "FQDN" => full_name(address, &here, &mut out),
                 _ => {}
             }
         }
@@ -105,24 +152,29 @@ fn validate(object: &Value) -> Errors {
         if endpoint.has("hostname") {
             check::name(names::dns1123_label, endpoint.text("hostname"), &at.child("hostname"), &mut out);
         }
+        let topology = endpoint.members("deprecatedTopology");
+        let here = at.child("deprecatedTopology");
+        if topology.len() > MOST_LABELS {
+            out.push(FieldError::too_many(&here, topology.len(), MOST_LABELS as i64));
+        }
+        out.extend(metadata::validate_labels(topology, &here));
+        hints(endpoint.sub("hints"), &at.child("hints"), &mut out);
     }
     let ports = Path::ROOT.child("ports");
     let list = object.list("ports");
-    let mut seen: Vec<&str> = Vec::new();
+    if list.len() > MOST_PORTS {
+        out.push(FieldError::too_many(&ports, list.len(), MOST_PORTS as i64));
+        return out;
+    }
+    let mut seen = std::collections::HashSet::new();
     for (i, port) in list.iter().enumerate() {
         let at = ports.index(i);
         let name = port.text("name");
         if !name.is_empty() {
             check::name(names::dns1123_label, name, &at.child("name"), &mut out);
         }
-        if seen.contains(&name) {
+        if !seen.insert(name) {
             out.push(FieldError::duplicate(&at.child("name"), name));
-        }
-        seen.push(name);
-        if let Some(number) = port.opt_int("port")
-            && let Some(why) = check::port_number(number)
-        {
-            out.push(FieldError::invalid(&at.child("port"), number, why));
         }
         check::required_one_of(port, "protocol", &["SCTP", "TCP", "UDP"], &at, &mut out);
         if port.has("appProtocol") {

@@ -6,7 +6,7 @@ use crate::read::Read;
 use crate::resource::{Column, Resource, Strategy, Version};
 use crate::table;
 use object::field::Path;
-use object::{Value, metadata, names};
+use object::{Value, map, metadata, names};
 
 pub(crate) const RESOURCES: &[Resource] = &[Resource {
     namespaced: false,
@@ -24,10 +24,10 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
 fn validate(object: &Value) -> Errors {
     let mut out = Errors::new();
     check::name(names::dns1123_label, object.text("handler"), &Path::ROOT.child("handler"), &mut out);
-    let overhead = Path::ROOT.child("overhead");
-    let fixed = overhead.child("podFixed");
-    for (name, value) in object.sub("overhead").members("podFixed").iter() {
-        pod::resources::amount(name, value, &fixed.key(name), &mut out);
+    if object.has("overhead") {
+        // Upstream takes the overhead for the limits of a container.
+        let limits = map! { "limits" => object.sub("overhead").sub("podFixed").clone() };
+        pod::resources::container_resources(&limits.into(), &Path::ROOT.child("overhead"), &mut out);
     }
     let scheduling = object.sub("scheduling");
     let path = Path::ROOT.child("scheduling");

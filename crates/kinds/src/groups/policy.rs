@@ -1,6 +1,7 @@
 //! The resources of the group `policy`.
 
 use crate::check::{self, Errors};
+use crate::conditions;
 use crate::gostruct;
 use crate::read::Read;
 use crate::resource::{Column, Parts, Resource, Strategy, Subresource, Version};
@@ -79,5 +80,6 @@ fn validate_status(new: &Value, _: &Value) -> Errors {
     for key in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
         check::not_negative(new.sub("status"), key, &path, &mut out);
     }
+    conditions::validate(new.sub("status").list("conditions"), &path.child("conditions"), &mut out);
     out
 }

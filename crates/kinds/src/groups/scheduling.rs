@@ -69,7 +69,7 @@ fn validate(object: &Value) -> Errors {
         out.push(FieldError::forbidden(&Path::ROOT.child("value"), why));
     }
     if object.has("preemptionPolicy") {
-        check::required_one_of(object, "preemptionPolicy", &["Never", "PreemptLowerPriority"], &Path::ROOT, &mut out);
+        check::required_one_of(object, "preemptionPolicy", &["PreemptLowerPriority", "Never"], &Path::ROOT, &mut out);
     }
     out
 }

@@ -33,8 +33,15 @@ pub(crate) const RESOURCES: &[Resource] = &[
             validate_update: |new, old| {
                 let mut out = validate_driver(new);
                 let path = Path::ROOT.child("spec");
-                for key in ["attachRequired", "volumeLifecycleModes"] {
-                    check::immutable(new.sub("spec"), old.sub("spec"), key, &path, &mut out);
+                let (spec, before) = (new.sub("spec"), old.sub("spec"));
+                if spec.sub("attachRequired") != before.sub("attachRequired") {
+                    let at = path.child("attachedRequired");
+                    out.push(FieldError::invalid(&at, spec.sub("attachRequired"), check::IMMUTABLE));
+                }
+                if spec.sub("volumeLifecycleModes") != before.sub("volumeLifecycleModes") {
+                    let modes = spec.strings("volumeLifecycleModes");
+                    let shown = check::go_list("storage.VolumeLifecycleMode", &modes);
+                    out.push(FieldError::invalid(&path.child("volumeLifecycleModes"), shown, check::IMMUTABLE));
                 }
                 out
             },
@@ -57,7 +64,18 @@ pub(crate) const RESOURCES: &[Resource] = &[
         strategy: Strategy {
             unconditional_update: false,
             validate: validate_node,
-            validate_update: |new, _| validate_node(new),
+            validate_update: |new, old| {
+                let mut out = validate_node(new);
+                for before in old.sub("spec").list("drivers") {
+                    let same = |d: &&Value| d.text("name") == before.text("name");
+                    let drivers = new.sub("spec").list("drivers").iter().filter(same);
+                    for driver in drivers.filter(|driver| *driver != before) {
+                        let path = Path::ROOT.child("spec");
+                        out.push(FieldError::invalid(&path.child("drivers"), driver, check::IMMUTABLE));
+                    }
+                }
+                out
+            },
             ..STRATEGY
         },
         ..Resource::new(GROUP, "CSINode", "csinodes", &[Version::stored("v1", "io.k8s.api.storage.v1.CSINode")])
@@ -134,9 +152,20 @@ pub(crate) const RESOURCES: &[Resource] = &[
             returns_deleted: true,
             generation: crate::resource::Generation::None,
             reset_status: &[&["spec"], &["metadata"]],
-            validate: validate_attachment,
+            validate: |object| {
+                let mut out = validate_attachment(object);
+                let spec = object.sub("spec");
+                pod::csi_driver_name(spec.text("attacher"), &Path::ROOT.child("spec.attacher"), &mut out);
+                let source = spec.sub("source");
+                if source.has("persistentVolumeName") {
+                    let at = Path::ROOT.child("spec.source.persistentVolumeName");
+                    check::name(names::dns1123_subdomain, source.text("persistentVolumeName"), &at, &mut out);
+                }
+                out
+            },
             validate_update: |new, old| {
-                let mut out = validate_attachment(new);
+                // Upstream runs the same checks twice, and reports what they find as often.
+                let mut out = [validate_attachment(new), validate_attachment(new)].concat();
                 check::immutable(new, old, "spec", &Path::ROOT, &mut out);
                 out
             },
@@ -182,14 +211,33 @@ fn driver_cells(object: &Value, now: Timestamp) -> Vec<Value> {
 
 fn validate_driver(object: &Value) -> Errors {
     let mut out = Errors::new();
-    let meta = Path::ROOT.child("metadata");
-    pod::csi_driver_name(object.name(), &meta.child("name"), &mut out);
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");
-    for key in ["attachRequired", "podInfoOnMount", "storageCapacity"] {
+    for (key, shown) in [
+        ("attachRequired", "attachedRequired"),
+        ("podInfoOnMount", "podInfoOnMount"),
+        ("storageCapacity", "storageCapacity"),
+        ("seLinuxMount", "seLinuxMount"),
+    ] {
         if !spec.has(key) {
-            out.push(FieldError::required(&path.child(key), ""));
+            out.push(FieldError::required(&path.child(shown), ""));
         }
+    }
+    let requests = path.child("tokenRequests");
+    let list = spec.list("tokenRequests");
+    for (i, request) in list.iter().enumerate() {
+        let (audience, at) = (request.text("audience"), requests.index(i));
+        if list.iter().take(i).any(|r| r.text("audience") == audience) {
+            out.push(FieldError::duplicate(&at.child("audience"), audience));
+            continue;
+        }
+        let Some(seconds) = request.opt_int("expirationSeconds") else { continue };
+        let why = match seconds {
+            ..600 => "may not specify a duration less than 10 minutes",
+            s if s > 1 << 32 => "may not specify a duration larger than 2^32 seconds",
+            _ => continue,
+        };
+        out.push(FieldError::invalid(&at.child("expirationSeconds"), seconds, why));
     }
     if spec.has("fsGroupPolicy") {
         let policies = ["File", "None", "ReadWriteOnceWithFSType"];
@@ -212,12 +260,24 @@ fn validate_node(object: &Value) -> Errors {
     for (i, driver) in object.sub("spec").list("drivers").iter().enumerate() {
         let at = drivers.index(i);
         let name = driver.text("name");
-        if name.is_empty() {
-            out.push(FieldError::required(&at.child("name"), ""));
-        } else {
-            pod::csi_driver_name(name, &at.child("name"), &mut out);
+        pod::csi_driver_name(name, &at.child("name"), &mut out);
+        let id = driver.text("nodeID");
+        if id.is_empty() {
+            out.push(FieldError::required(&at.child("nodeID"), ""));
+        } else if id.len() > 256 {
+            out.push(FieldError::invalid(&at.child("nodeID"), id, "must be 256 characters or less"));
         }
-        check::required(driver, "nodeID", &at, &mut out);
+        check::not_negative(driver.sub("allocatable"), "count", &at.child("allocatable"), &mut out);
+        let keys = driver.strings("topologyKeys");
+        for (j, key) in keys.iter().enumerate() {
+            if key.is_empty() {
+                out.push(FieldError::required(&at, ""));
+            }
+            if keys.iter().take(j).any(|k| k == key) {
+                out.push(FieldError::duplicate(&at, *key));
+            }
+            check::label_name(key, &at, &mut out);
+        }
         if seen.contains(&name) {
             out.push(FieldError::duplicate(&at.child("name"), name));
         }
@@ -234,9 +294,7 @@ fn validate_capacity(object: &Value) -> Errors {
         &Path::ROOT.child("storageClassName"),
         &mut out,
     );
-    for key in ["capacity", "maximumVolumeSize"] {
-        check::quantity_not_negative(object.sub(key), &Path::ROOT.child(key), &mut out);
-    }
+    check::quantity_not_negative(object.sub("capacity"), &Path::ROOT.child("capacity"), &mut out);
     check::label_selector(object.sub("nodeTopology"), &Path::ROOT.child("nodeTopology"), &mut out);
     out
 }
@@ -265,20 +323,18 @@ fn validate_class(object: &Value) -> Errors {
         out.push(FieldError::required(&at, provisioner));
     } else {
         let lower = provisioner.to_lowercase();
-        out.extend(names::qualified_name(&lower).into_iter().map(|why| FieldError::invalid(&at, provisioner, why)));
+        check::label_name(&lower, &at, &mut out);
     }
     let parameters = object.members("parameters");
     let at = Path::ROOT.child("parameters");
     let size: usize = parameters.iter().map(|(k, v)| k.len() + v.as_str().unwrap_or_default().len()).sum();
     if parameters.len() > 512 {
-        let why = format!("Provisioner Parameters exceeded max allowed {}", 512);
-        out.push(FieldError { detail: why, ..FieldError::too_long(&at, 512) });
-        return out;
+        out.push(FieldError::too_long(&at, 512));
     }
-    for key in parameters.keys().filter(|k| k.is_empty()) {
+    for key in parameters.keys().filter(|k| k.is_empty() && parameters.len() <= 512) {
         out.push(FieldError::invalid(&at, key, "field can not be empty."));
     }
-    if size > 256 << 10 {
+    if size > 256 << 10 && parameters.len() <= 512 {
         out.push(FieldError::too_long(&at, 256 << 10));
     }
     if !object.text("reclaimPolicy").is_empty() {
@@ -290,7 +346,46 @@ fn validate_class(object: &Value) -> Errors {
     } else {
         out.push(FieldError::required(&Path::ROOT.child("volumeBindingMode"), ""));
     }
+    topologies(object.list("allowedTopologies"), &Path::ROOT.child("allowedTopologies"), &mut out);
     out
+}
+
+/// Where volumes of a class may be: terms of labels, each key once in a term and each value once in a key.
+fn topologies(terms: &[Value], path: &Path<'_>, out: &mut Errors) {
+    let normal = |term: &Value| -> Vec<(String, Vec<String>)> {
+        let sorted = |mut list: Vec<&str>| {
+            list.sort_unstable();
+            list.into_iter().map(str::to_owned).collect()
+        };
+        let expressions = term.list("matchLabelExpressions").iter();
+        let mut all: Vec<_> = expressions.map(|e| (e.text("key").to_owned(), sorted(e.strings("values")))).collect();
+        all.sort();
+        all
+    };
+    for (i, term) in terms.iter().enumerate() {
+        let at = path.index(i);
+        let expressions = at.child("matchLabelExpressions");
+        let list = term.list("matchLabelExpressions");
+        for (j, requirement) in list.iter().enumerate() {
+            let here = expressions.index(j);
+            let values_path = here.child("values");
+            let values = requirement.strings("values");
+            if values.is_empty() {
+                out.push(FieldError::required(&values_path, ""));
+            }
+            for (k, value) in values.iter().enumerate().filter(|(k, v)| values[..*k].contains(v)) {
+                out.push(FieldError::duplicate(&values_path.index(k), *value));
+            }
+            let key = requirement.text("key");
+            check::label_name(key, &here.child("key"), out);
+            if list.iter().take(j).any(|r| r.text("key") == key) {
+                out.push(FieldError::duplicate(&here.child("key"), key));
+            }
+        }
+        if terms.iter().take(i).any(|earlier| normal(earlier) == normal(term)) {
+            out.push(FieldError::duplicate(&expressions, ""));
+        }
+    }
 }
 
 fn validate_class_update(new: &Value, old: &Value) -> Errors {
@@ -310,11 +405,7 @@ fn validate_attachment(object: &Value) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");
-    if spec.text("attacher").is_empty() {
-        out.push(FieldError::required(&path.child("attacher"), ""));
-    } else {
-        pod::csi_driver_name(spec.text("attacher"), &path.child("attacher"), &mut out);
-    }
+    check::required(spec, "attacher", &path, &mut out);
     let source = spec.sub("source");
     let at = path.child("source");
     match (source.has("persistentVolumeName"), source.has("inlineVolumeSpec")) {

@@ -21,6 +21,6 @@ pub(crate) use containers::images_of;
 pub(crate) use defaults::{default_claim_spec, default_legacy_sources, default_pod, default_template};
 pub(crate) use disabled::drop_disabled;
 pub(crate) use qos::qos_class;
-pub(crate) use spec::{validate_pod, validate_template};
+pub(crate) use spec::{validate_pod, validate_template, validate_template_metadata};
 pub(crate) use volumes::{TOO_LONG, csi_driver_name, one_source, shown as shown_source};
 pub(crate) use warnings::{changed_template_warnings, spec_warnings, template_warnings, workload_warnings};

@@ -17,6 +17,11 @@ fn is_huge_page(name: &str) -> bool {
     name.starts_with(HUGE_PAGES)
 }
 
+/// Whether less of a resource may be requested than used at most.
+pub(crate) fn may_overcommit(name: &str) -> bool {
+    is_native(name) && !is_huge_page(name)
+}
+
 /// Whether a resource is somebody's own: `example.com/gpu`.
 pub(crate) fn is_extended(name: &str) -> bool {
     !is_native(name) && !name.starts_with("requests.") && names::qualified_name(&format!("requests.{name}")).is_empty()
@@ -94,7 +99,8 @@ pub(crate) fn quota_resource_name(name: &str, path: &Path<'_>, out: &mut Errors)
     }
 }
 
-fn container_resource_name(name: &str, path: &Path<'_>, out: &mut Errors) {
+/// The rule for names in containers.
+pub(crate) fn container_resource_name(name: &str, path: &Path<'_>, out: &mut Errors) {
     resource_name(name, path, out);
     if !name.contains('/') {
         if !is_standard_for_containers(name) {
@@ -122,7 +128,7 @@ fn huge_pages(name: &str, value: Quantity, path: &Path<'_>, out: &mut Errors) {
         out.push(FieldError::invalid(
             path,
             value.to_string().as_str(),
-            "must be a positive integer multiple of page size",
+            format!("{value} is not positive integer multiple of {name}"),
         ));
     }
 }
@@ -147,7 +153,7 @@ pub(crate) fn container_resources(resources: &Value, path: &Path<'_>, out: &mut 
         let at = requests_path.key(name);
         container_resource_name(name, &at, out);
         amount(name, value, &at, out);
-        let overcommit = is_native(name) && !is_huge_page(name);
+        let overcommit = may_overcommit(name);
         match (quantity(value), limits.get(name).and_then(quantity)) {
             (Some(request), Some(limit)) => {
                 let shown = request.to_string();
@@ -164,6 +170,9 @@ pub(crate) fn container_resources(resources: &Value, path: &Path<'_>, out: &mut 
                 out.push(FieldError::required(&limits_path, why));
             }
             _ => {}
+        }
+        if let (true, Some(quantity)) = (is_huge_page(name), quantity(value)) {
+            huge_pages(name, quantity, &at, out);
         }
         huge |= is_huge_page(name);
         ordinary |= matches!(name, "cpu" | "memory");

@@ -10,11 +10,7 @@ use std::collections::HashSet;
 
 /// Checks the template of a workload: labels, annotations and specification.
 pub(crate) fn validate_template(template: &Value, path: &Path<'_>, out: &mut Errors) {
-    let meta = template.sub("metadata");
-    let (labels, annotations) = (path.child("labels"), path.child("annotations"));
-    out.extend(metadata::validate_labels(meta.members("labels"), &labels));
-    out.extend(metadata::validate_annotations(meta.members("annotations"), &annotations));
-    super::annotations::annotations(template, &annotations, out);
+    validate_template_metadata(template, path, out);
     let spec = path.child("spec");
     validate_spec(template.sub("spec"), None, &spec, out);
     super::annotations::profiles(template, &spec, out);
@@ -22,6 +18,15 @@ pub(crate) fn validate_template(template: &Value, path: &Path<'_>, out: &mut Err
         let why = "ephemeral containers not allowed in pod template";
         out.push(FieldError::forbidden(&spec.child("ephemeralContainers"), why));
     }
+}
+
+/// Checks labels and annotations of a template.
+pub(crate) fn validate_template_metadata(template: &Value, path: &Path<'_>, out: &mut Errors) {
+    let meta = template.sub("metadata");
+    let (labels, annotations) = (path.child("labels"), path.child("annotations"));
+    out.extend(metadata::validate_labels(meta.members("labels"), &labels));
+    out.extend(metadata::validate_annotations(meta.members("annotations"), &annotations));
+    super::annotations::annotations(template, &annotations, out);
 }
 
 /// Checks what pods and templates have in common; `pod` is the name of the pod, where it is one.

@@ -76,9 +76,7 @@ pub(crate) fn validate_template(template: &Value, kind: Workload, whole: bool, p
     if whole {
         pod::validate_template(template, &at, out);
     } else {
-        let meta = template.sub("metadata");
-        out.extend(object::metadata::validate_labels(meta.members("labels"), &at.child("labels")));
-        out.extend(object::metadata::validate_annotations(meta.members("annotations"), &at.child("annotations")));
+        pod::validate_template_metadata(template, &at, out);
     }
     let spec = at.child("spec");
     let policy = template.sub("spec").text("restartPolicy");

@@ -1,7 +1,8 @@
 //! CronJobs.
 
 use super::cron;
-use super::job::{default_spec, template_of_job};
+use super::job::default_spec;
+use super::job_checks::template_of_job;
 use crate::check::{self, Errors};
 use crate::read::{Read, default_text, default_to, object_mut};
 use crate::resource::{Column, Parts, Resource, Strategy, Subresource, Version};
@@ -40,10 +41,10 @@ pub(super) const CRONJOBS: Resource = Resource {
                 let why = "must be no more than 52 characters";
                 out.push(FieldError::invalid(&meta.child("name"), object.name(), why));
             }
-            out.extend(validate(object));
+            out.extend(validate(object, None));
             out
         },
-        validate_update: |new, _| validate(new),
+        validate_update: |new, old| validate(new, Some(old)),
         ..Strategy::WITH_STATUS
     },
     ..Resource::new(
@@ -89,7 +90,7 @@ fn default(object: &mut Value) {
     }
 }
 
-fn validate(object: &Value) -> Errors {
+fn validate(object: &Value, old: Option<&Value>) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");
@@ -100,16 +101,17 @@ fn validate(object: &Value) -> Errors {
         if let Err(why) = cron::check(schedule) {
             out.push(FieldError::invalid(&path.child("schedule"), schedule, why));
         }
-        if schedule.contains("TZ") {
-            let why = if spec.has("timeZone") {
-                "cannot use both timeZone field and TZ or CRON_TZ in schedule"
-            } else {
-                "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-            };
-            out.push(FieldError::invalid(&path.child("schedule"), schedule, why));
-        }
+        let allowed = old.is_some_and(|old| old.sub("spec").text("schedule").contains("TZ"));
+        let why = match (schedule.contains("TZ"), allowed) {
+            (true, true) if spec.has("timeZone") => {
+                Some("cannot use both timeZone field and TZ or CRON_TZ in schedule")
+            }
+            (true, false) => Some("cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
+            _ => None,
+        };
+        out.extend(why.map(|why| FieldError::invalid(&path.child("schedule"), schedule, why)));
     }
-    if spec.has("timeZone") {
+    if spec.has("timeZone") && old.is_none_or(|old| old.sub("spec").sub("timeZone") != spec.sub("timeZone")) {
         time_zone(spec.text("timeZone"), &path.child("timeZone"), &mut out);
     }
     check::not_negative(spec, "startingDeadlineSeconds", &path, &mut out);
@@ -128,9 +130,6 @@ fn validate(object: &Value) -> Errors {
         out.push(FieldError::not_supported(&at.child("manualSelector"), true, &["nil", "false"]));
     }
     template_of_job(job, &at, &mut out);
-    let labels = template.child("metadata");
-    let meta = spec.sub("jobTemplate").sub("metadata");
-    out.extend(object::metadata::validate_labels(meta.members("labels"), &labels.child("labels")));
     out
 }
 
@@ -139,16 +138,25 @@ fn time_zone(zone: &str, path: &Path<'_>, out: &mut Errors) {
         out.push(FieldError::invalid(path, zone, "timeZone must be nil or non-empty string"));
         return;
     }
-    let good = zone.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'+' | b'-' | b'/'));
-    if !good || zone.split('/').any(|p| p.is_empty() || p.starts_with('-') || p == "." || p == "..") {
+    let good = |part: &str| {
+        (1..=14).contains(&part.len())
+            && !matches!(part, "." | "..")
+            && !part.starts_with('-')
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'+'))
+    };
+    if !zone.split('/').all(good) {
         out.push(FieldError::invalid(path, zone, format!("unknown time zone {zone}")));
-    } else if zone.eq_ignore_ascii_case("local") {
+        return;
+    }
+    if zone.eq_ignore_ascii_case("local") {
         out.push(FieldError::invalid(
             path,
             zone,
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
         ));
-    } else if !zone.eq_ignore_ascii_case("utc") && jiff::tz::TimeZone::get(zone).is_err() {
+    }
+    // Go knows these two without a table.
+    if !matches!(zone, "UTC" | "Local") && jiff::tz::TimeZone::get(zone).is_err() {
         out.push(FieldError::invalid(path, zone, format!("unknown time zone {zone}")));
     }
 }

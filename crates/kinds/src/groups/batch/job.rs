@@ -1,14 +1,13 @@
 //! Jobs.
 
-use crate::check::{self, Errors};
-use crate::gostruct;
+use super::job_checks::{NAME, UID, validate, validate_update};
+use super::job_status::validate_status;
 use crate::pod;
 use crate::read::{Read, default_text, default_to, list_mut, object_mut};
 use crate::resource::{Column, Context, Parts, Propagation, Resource, SelectableField, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
-use object::field::{FieldError, Path, Shown};
-use object::{Value, names, selector::Labels};
+use object::Value;
 
 const STATUS_LEAVES: Parts = &[&["spec"]];
 
@@ -131,9 +130,6 @@ pub(super) fn default_spec(spec: &mut Value) {
     }
 }
 
-const UID: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
-const NAME: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
-
 /// A job selects its pods by its own uid, unless somebody takes care of the selector.
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     if object.sub("spec").flag("manualSelector") {
@@ -151,188 +147,4 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
     let selector = object.object_entry("spec").object_entry("selector").object_entry("matchLabels");
     selector.get_or_insert(UID[1], || uid.into());
     default_labels(object);
-}
-
-fn validate(object: &Value) -> Errors {
-    let mut out = Errors::new();
-    let path = Path::ROOT.child("spec");
-    generated_selector(object, &mut out);
-    spec(object.sub("spec"), &path, &mut out);
-    let indexed = object.sub("spec").text("completionMode") == "Indexed";
-    if let (true, Some(completions)) = (indexed, object.sub("spec").opt_int("completions").filter(|c| *c > 0)) {
-        let example = format!("{}-{}", object.name(), completions - 1);
-        let complaints = names::dns1123_label(&example);
-        if !complaints.is_empty() {
-            let meta = Path::ROOT.child("metadata");
-            let why = format!("will not able to create pod with invalid DNS label: {example}");
-            out.push(FieldError::invalid(&meta.child("name"), object.name(), why));
-        }
-    }
-    out
-}
-
-/// Where the selector was made by the server, it must be the server's.
-fn generated_selector(object: &Value, out: &mut Errors) {
-    let spec = object.sub("spec");
-    if spec.flag("manualSelector") {
-        return;
-    }
-    if !spec.has("selector") {
-        return;
-    }
-    let (name, uid) = (object.name(), object.meta_str("uid"));
-    let at = Path::ROOT.child("spec");
-    let template = at.child("template");
-    let meta = template.child("metadata");
-    let labels_path = meta.child("labels");
-    let labels = spec.sub("template").sub("metadata").members("labels");
-    for (keys, wanted) in [(UID, uid), (NAME, name)] {
-        for key in keys {
-            let have = labels.get(key).and_then(Value::as_str).unwrap_or_default();
-            if have != wanted {
-                let why = format!("must be '{wanted}'");
-                out.push(FieldError::invalid(&labels_path, gostruct::labels(labels), why));
-            }
-        }
-    }
-    let mut expected = Value::Null;
-    expected.set_at(&["matchLabels", UID[1]], uid.into());
-    let mut legacy = Value::Null;
-    legacy.set_at(&["matchLabels", UID[0]], uid.into());
-    let selector = spec.sub("selector");
-    if selector != &expected && selector != &legacy {
-        let why = "`selector` not auto-generated";
-        out.push(FieldError::invalid(&at.child("selector"), gostruct::label_selector(selector), why));
-    }
-}
-
-/// The specification of a job.
-fn spec(spec: &Value, path: &Path<'_>, out: &mut Errors) {
-    if !spec.has("selector") {
-        out.push(FieldError::required(&path.child("selector"), ""));
-    } else {
-        check::label_selector(spec.sub("selector"), &path.child("selector"), out);
-    }
-    let labels = spec.sub("template").sub("metadata").members("labels");
-    if spec.has("selector")
-        && Labels::from_object(spec.sub("selector")).is_ok()
-        && !check::selector_matches(spec.sub("selector"), labels)
-    {
-        crate::groups::apps::mismatch(labels, path, out);
-    }
-    template_of_job(spec, path, out);
-}
-
-/// What jobs and templates of jobs are checked for.
-pub(super) fn template_of_job(spec: &Value, path: &Path<'_>, out: &mut Errors) {
-    for key in [
-        "parallelism",
-        "completions",
-        "activeDeadlineSeconds",
-        "backoffLimit",
-        "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex",
-        "maxFailedIndexes",
-    ] {
-        check::not_negative(spec, key, path, out);
-    }
-    if spec.has("completionMode") {
-        let mode = spec.text("completionMode");
-        if !matches!(mode, "NonIndexed" | "Indexed") {
-            check::one_of(spec, "completionMode", &["NonIndexed", "Indexed"], path, out);
-        }
-        if mode == "Indexed" && !spec.has("completions") {
-            out.push(FieldError::required(&path.child("completions"), "when completion mode is Indexed"));
-        }
-    }
-    if spec.has("backoffLimitPerIndex") && spec.text("completionMode") != "Indexed" {
-        let why = "may only be used with completionMode=Indexed";
-        let at = path.child("backoffLimitPerIndex");
-        out.push(FieldError::invalid(&at, spec.int("backoffLimitPerIndex"), why));
-    }
-    if spec.has("podReplacementPolicy") {
-        let policies = ["Failed", "TerminatingOrFailed"];
-        check::one_of(spec, "podReplacementPolicy", &policies, path, out);
-    }
-    let template = path.child("template");
-    pod::validate_template(spec.sub("template"), &template, out);
-    let pods = template.child("spec");
-    match spec.sub("template").sub("spec").text("restartPolicy") {
-        "OnFailure" | "Never" => {}
-        "Always" => {
-            let why = "valid values: \"OnFailure\", \"Never\"";
-            out.push(FieldError::required(&pods.child("restartPolicy"), why));
-        }
-        other => {
-            out.push(FieldError::not_supported(&pods.child("restartPolicy"), other, &["OnFailure", "Never"]));
-        }
-    }
-    if spec.has("podFailurePolicy") {
-        failure_policy(spec, &path.child("podFailurePolicy"), out);
-        if spec.sub("template").sub("spec").text("restartPolicy") != "Never" {
-            let shown = spec.sub("template").sub("spec").text("restartPolicy");
-            let why = "only \"Never\" is supported when podFailurePolicy is specified";
-            out.push(FieldError::invalid(&pods.child("restartPolicy"), shown, why));
-        }
-    }
-}
-
-fn failure_policy(spec: &Value, path: &Path<'_>, out: &mut Errors) {
-    let rules = path.child("rules");
-    for (i, rule) in spec.sub("podFailurePolicy").list("rules").iter().enumerate() {
-        let at = rules.index(i);
-        let actions = ["Count", "FailIndex", "FailJob", "Ignore"];
-        if rule.text("action").is_empty() {
-            let why = "valid values: \"Count\", \"FailIndex\", \"FailJob\", \"Ignore\"";
-            out.push(FieldError::required(&at.child("action"), why));
-        } else {
-            check::one_of(rule, "action", &actions, &at, out);
-        }
-        match (rule.has("onExitCodes"), !rule.list("onPodConditions").is_empty()) {
-            (true, true) => {
-                let why = "specifying both OnExitCodes and OnPodConditions is not supported";
-                out.push(FieldError::invalid(&at, Shown::raw("<rule>"), why));
-            }
-            (false, false) => {
-                let why = "specifying one of OnExitCodes and OnPodConditions is required";
-                out.push(FieldError::invalid(&at, Shown::raw("<rule>"), why));
-            }
-            _ => {}
-        }
-    }
-}
-
-fn validate_update(new: &Value, old: &Value) -> Errors {
-    // Upstream runs the same checks twice, and reports what they find as often.
-    let mut out = validate(new);
-    let path = Path::ROOT.child("spec");
-    let (now, was) = (new.sub("spec"), old.sub("spec"));
-    spec(now, &path, &mut out);
-    let elastic = was.text("completionMode") == "Indexed"
-        && now.sub("completions") == now.sub("parallelism")
-        && was.sub("completions") == was.sub("parallelism");
-    if !elastic {
-        check::immutable(now, was, "completions", &path, &mut out);
-    }
-    check::immutable_selector(now, was, &path, &mut out);
-    let suspended =
-        was.flag("suspend") && old.sub("status").list("conditions").iter().all(|c| c.text("type") != "Suspended");
-    let not_started = suspended || old.sub("status").text("startTime").is_empty() && was.flag("suspend");
-    if now.sub("template") != was.sub("template") && !not_started {
-        let shown = Shown::raw(gostruct::pod_template(now.sub("template")));
-        out.push(FieldError::invalid(&path.child("template"), shown, check::IMMUTABLE));
-    }
-    for key in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"] {
-        check::immutable(now, was, key, &path, &mut out);
-    }
-    out
-}
-
-fn validate_status(new: &Value, _: &Value) -> Errors {
-    let mut out = Errors::new();
-    let path = Path::ROOT.child("status");
-    for key in ["active", "succeeded", "failed", "ready", "terminating"] {
-        check::not_negative(new.sub("status"), key, &path, &mut out);
-    }
-    out
 }

@@ -3,6 +3,8 @@
 mod cron;
 mod cronjob;
 mod job;
+mod job_checks;
+mod job_status;
 
 use crate::resource::Resource;
 

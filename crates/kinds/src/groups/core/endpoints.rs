@@ -8,6 +8,7 @@ use crate::table;
 use object::Value;
 use object::field::{FieldError, Path};
 use object::names;
+use std::net::IpAddr;
 
 pub(super) const ENDPOINTS: Resource = Resource {
     short_names: &["ep"],
@@ -109,20 +110,47 @@ fn address(value: &Value, path: &Path<'_>, out: &mut Errors) {
 
 /// Addresses that mean something else than a peer.
 pub(crate) fn special(ip: &str, path: &Path<'_>, out: &mut Errors) {
-    let why = match net::parse_ip(ip) {
-        None => "must be a valid IP address",
-        Some(address) if address.is_unspecified() => "may not be unspecified (0.0.0.0 or ::)",
-        Some(address) if address.is_loopback() => "may not be in the loopback range (127.0.0.0/8, ::1/128)",
-        Some(std::net::IpAddr::V4(a)) if a.is_link_local() => {
-            "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
-        }
-        Some(std::net::IpAddr::V6(a)) if a.is_unicast_link_local() => {
-            "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
-        }
-        Some(std::net::IpAddr::V4(a)) if a.octets()[..3] == [224, 0, 0] => {
-            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
-        }
-        Some(_) => return,
+    let Some(address) = net::parse_ip(ip).map(|address| address.to_canonical()) else {
+        out.push(FieldError::invalid(path, ip, "must be a valid IP address"));
+        return;
+    };
+    let (link_local, multicast) = match address {
+        IpAddr::V4(a) => (a.is_link_local(), a.octets()[..3] == [224, 0, 0]),
+        IpAddr::V6(a) => (a.is_unicast_link_local(), a.segments()[0] & 0xff0f == 0xff02),
+    };
+    let why = if address.is_unspecified() {
+        &format!("may not be unspecified ({ip})")
+    } else if address.is_loopback() {
+        "may not be in the loopback range (127.0.0.0/8, ::1/128)"
+    } else if link_local {
+        "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
+    } else if multicast {
+        "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+    } else {
+        return;
     };
     out.push(FieldError::invalid(path, ip, why));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_are_no_peers_are_refused() {
+        for (ip, why) in [
+            ("10.0.0.1", ""),
+            ("fd00::1", ""),
+            ("0.0.0.0", "may not be unspecified (0.0.0.0)"),
+            ("::", "may not be unspecified (::)"),
+            ("::1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+            ("169.254.1.1", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+            ("ff02::1", "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+            ("nope", "must be a valid IP address"),
+        ] {
+            let mut out = Errors::new();
+            special(ip, &Path::ROOT.child("ip"), &mut out);
+            assert_eq!(out.first().map_or("", |e| e.detail.as_str()), why, "{ip}");
+        }
+    }
 }

@@ -12,9 +12,11 @@ mod quota;
 mod replicationcontroller;
 mod secret;
 mod service;
+mod service_checks;
 mod serviceaccount;
 mod volume;
 
+pub(crate) use endpoints::special as special_address;
 pub(crate) use event::{EVENT_COLUMNS, event_cells, source as event_source, validate as validate_event};
 
 use crate::resource::Resource;

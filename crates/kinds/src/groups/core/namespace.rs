@@ -3,7 +3,8 @@
 use crate::check::Errors;
 use crate::read::Read;
 use crate::resource::{
-    CHANGE_VERBS, Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version,
+    CHANGE_VERBS, Column, Context, Generation, Resource, STANDARD_FINALIZERS, SelectableField, Strategy, Subresource,
+    Version,
 };
 use crate::table;
 use object::field::{FieldError, Path};
@@ -72,7 +73,16 @@ fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
 }
 
 fn validate(object: &Value) -> Errors {
-    metadata::validate_finalizers(object.members("spec"), &Path::ROOT.child("spec").child("finalizers"))
+    let spec = Path::ROOT.child("spec");
+    let path = spec.child("finalizers");
+    let mut out = metadata::validate_finalizers(object.members("spec"), &path);
+    for finalizer in object.sub("spec").strings("finalizers") {
+        if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            out.push(FieldError::invalid(&path, finalizer, why));
+        }
+    }
+    out
 }
 
 fn validate_status(new: &Value, _: &Value) -> Errors {

@@ -2,11 +2,12 @@
 
 use crate::check::{self, Errors};
 use crate::net;
+use crate::pod::resources;
 use crate::read::{Read, object_mut};
 use crate::resource::{Column, Generation, Resource, SelectableField, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
-use object::field::{FieldError, Path};
+use object::field::{FieldError, Path, Shown};
 use object::{Value, names};
 
 pub(super) const NODES: Resource = Resource {
@@ -36,9 +37,11 @@ pub(super) const NODES: Resource = Resource {
     strategy: Strategy {
         generation: Generation::None,
         drops_on_create: false,
+        prepare_create: |object, _| drop_disabled(object),
+        prepare_update: |object, _, _| drop_disabled(object),
         validate,
         validate_update,
-        validate_status: validate_update,
+        validate_status: validate_changes,
         ..Strategy::WITH_STATUS
     },
     ..Resource::new("", "Node", "nodes", &[Version::stored("v1", "io.k8s.api.core.v1.Node").with_default(default)])
@@ -113,9 +116,28 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
+/// Drops where a kubelet's configuration was once taken from.
+fn drop_disabled(object: &mut Value) {
+    if object.sub("spec").has("configSource") {
+        object.remove_at(&["spec", "configSource"]);
+    }
+}
+
+/// Checks what a node says it has.
+fn amounts(object: &Value, out: &mut Errors) {
+    let status = Path::ROOT.child("status");
+    for part in ["capacity", "allocatable"] {
+        let at = status.child(part);
+        for (name, value) in object.sub("status").members(part).iter() {
+            resources::amount(name, value, &at.child(name), out);
+        }
+    }
+}
+
 fn validate(object: &Value) -> Errors {
     let mut out = Errors::new();
     let spec = object.sub("spec");
+    amounts(object, &mut out);
     let meta = Path::ROOT.child("metadata");
     taints(spec.list("taints"), &meta.child("taints"), &mut out);
     let path = Path::ROOT.child("spec");
@@ -128,7 +150,11 @@ fn validate(object: &Value) -> Errors {
         let v4 = list.iter().filter_map(|c| net::parse_cidr(c)).filter(|(a, _)| a.is_ipv4()).count();
         if list.len() > 2 || v4 != 1 {
             let why = "may specify no more than one CIDR for each IP family";
-            out.push(FieldError::invalid(&cidrs, spec.sub("podCIDRs"), why));
+            let shown = Shown::raw(object::go::string_list(&list));
+            out.push(FieldError::invalid(&cidrs, shown, why));
+        }
+        for (i, cidr) in list.iter().enumerate().filter(|(i, cidr)| list.iter().take(*i).any(|c| c == *cidr)) {
+            out.push(FieldError::duplicate(&cidrs.index(i), *cidr));
         }
     }
     out
@@ -156,9 +182,22 @@ fn taints(list: &[Value], path: &Path<'_>, out: &mut Errors) {
 }
 
 fn validate_update(new: &Value, old: &Value) -> Errors {
-    // Upstream runs the same checks twice, and reports what they find as often.
-    let mut out = validate(new);
-    out.extend(validate(new));
+    [validate(new), validate_changes(new, old)].concat()
+}
+
+/// What an update of a node or its status is checked for; upstream checks taints and amounts here again.
+fn validate_changes(new: &Value, old: &Value) -> Errors {
+    let mut out = Errors::new();
+    amounts(new, &mut out);
+    let (meta, status) = (Path::ROOT.child("metadata"), Path::ROOT.child("status"));
+    let addresses = status.child("addresses");
+    let list = new.sub("status").list("addresses");
+    for (i, address) in list.iter().enumerate().filter(|(i, address)| list[..*i].contains(address)) {
+        let (kind, text) = (object::go::quote(address.text("type")), object::go::quote(address.text("address")));
+        let shown = Shown::raw(format!("core.NodeAddress{{Type:{kind}, Address:{text}}}"));
+        out.push(FieldError::duplicate(&addresses.index(i), shown));
+    }
+    taints(new.sub("spec").list("taints"), &meta.child("taints"), &mut out);
     let path = Path::ROOT.child("spec");
     let (spec, before) = (new.sub("spec"), old.sub("spec"));
     if !before.list("podCIDRs").is_empty() && spec.sub("podCIDRs") != before.sub("podCIDRs") {

@@ -7,8 +7,8 @@ use crate::read::{Read, list_mut, object_mut};
 use crate::resource::{Column, Generation, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
-use object::Value;
 use object::field::{FieldError, Path, Shown};
+use object::{Value, go};
 
 pub(super) const RESOURCE_QUOTAS: Resource = Resource {
     short_names: &["quota"],
@@ -75,6 +75,9 @@ fn validate_quota(object: &Value) -> Errors {
     out
 }
 
+/// The types of limits that Kubernetes itself knows.
+const LIMIT_TYPES: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
+
 const SCOPES: [&str; 7] = [
     "Terminating",
     "NotTerminating",
@@ -116,7 +119,6 @@ fn scopes(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     for scope in &list {
         if !SCOPES[..6].contains(scope) {
             out.push(FieldError::invalid(path, shown(), "unsupported scope"));
-            continue;
         }
         for (name, _) in spec.members("hard").iter() {
             if resources::is_standard_for_quota(name) && !counts(scope, name) {
@@ -124,22 +126,34 @@ fn scopes(spec: &Value, path: &Path<'_>, out: &mut Errors) {
             }
         }
     }
-    for pair in [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]] {
-        if pair.iter().all(|s| list.contains(s)) {
-            out.push(FieldError::invalid(path, shown(), "conflicting scopes"));
-        }
-    }
+    let all = check::go_list("core.ResourceQuotaScope", &list);
+    conflicts(&list, &all, path, out);
 }
 
+/// Upstream names the list, not the entry, where something is wrong.
 fn scope_selector(spec: &Value, path: &Path<'_>, out: &mut Errors) {
-    let list = path.child("matchExpressions");
-    for (i, expression) in spec.sub("scopeSelector").list("matchExpressions").iter().enumerate() {
-        let at = list.index(i);
-        let (scope, values) = (expression.text("scopeName"), expression.list("values"));
+    let at = path.child("matchExpressions");
+    let list = spec.sub("scopeSelector").list("matchExpressions");
+    let mut scopes: Vec<&str> = Vec::new();
+    for expression in list {
+        let (scope, values) = (expression.text("scopeName"), expression.strings("values"));
         if !SCOPES[..6].contains(&scope) {
             out.push(FieldError::invalid(&at.child("scopeName"), scope, "unsupported scope"));
         }
-        match expression.text("operator") {
+        for name in spec.members("hard").keys() {
+            if resources::is_standard_for_quota(name) && !counts(scope, name) {
+                let why = "unsupported scope applied to resource";
+                out.push(FieldError::invalid(&at, shown_selector(list), why));
+            }
+        }
+        let operator = expression.text("operator");
+        if SCOPES[..6].contains(&scope) && scope != "PriorityClass" && operator != "Exists" {
+            let why = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, \
+                       ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, \
+                       ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+            out.push(FieldError::invalid(&at.child("operator"), operator, why));
+        }
+        match operator {
             "In" | "NotIn" => {
                 if values.is_empty() {
                     let why = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
@@ -148,13 +162,37 @@ fn scope_selector(spec: &Value, path: &Path<'_>, out: &mut Errors) {
             }
             "Exists" | "DoesNotExist" => {
                 if !values.is_empty() {
-                    let why = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector";
-                    out.push(FieldError::invalid(&at.child("values"), expression.sub("values"), why));
+                    let why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
+                    let shown = Shown::raw(go::string_list(&values));
+                    out.push(FieldError::invalid(&at.child("values"), shown, why));
                 }
             }
             other => out.push(FieldError::invalid(&at.child("operator"), other, "not a valid selector operator")),
         }
+        scopes.push(scope);
     }
+    conflicts(&scopes, &check::go_list("core.ResourceQuotaScope", &spec.strings("scopes")), &at, out);
+}
+
+/// Scopes that exclude each other.
+fn conflicts(scopes: &[&str], shown: &Shown, path: &Path<'_>, out: &mut Errors) {
+    for pair in [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]] {
+        if pair.iter().all(|s| scopes.contains(s)) {
+            out.push(FieldError::invalid(path, shown.clone(), "conflicting scopes"));
+        }
+    }
+}
+
+/// A selector of scopes in Go's syntax.
+fn shown_selector(list: &[Value]) -> Shown {
+    const TYPE: &str = "core.ScopedResourceSelectorRequirement";
+    let one = |e: &Value| {
+        let values = if e.has("values") { go::string_list(&e.strings("values")) } else { "[]string(nil)".to_owned() };
+        let (scope, operator) = (go::quote(e.text("scopeName")), go::quote(e.text("operator")));
+        format!("{TYPE}{{ScopeName:{scope}, Operator:{operator}, Values:{values}}}")
+    };
+    let all: Vec<String> = list.iter().map(one).collect();
+    Shown::raw(format!("core.ScopeSelector{{MatchExpressions:[]{TYPE}{{{}}}}}", all.join(", ")))
 }
 
 pub(super) const LIMIT_RANGES: Resource = Resource {
@@ -195,7 +233,12 @@ fn validate_limits(object: &Value) -> Errors {
     for (i, limit) in object.sub("spec").list("limits").iter().enumerate() {
         let at = path.index(i);
         let kind = limit.text("type");
+        let before = out.len();
         check::label_name(kind, &at.child("type"), &mut out);
+        if out.len() == before && !kind.contains('/') && !LIMIT_TYPES.contains(&kind) {
+            let why = "must be a standard limit type or fully qualified";
+            out.push(FieldError::invalid(&at.child("type"), kind, why));
+        }
         if types.contains(&kind) {
             out.push(FieldError::duplicate(&at.child("type"), kind));
         }
@@ -203,14 +246,21 @@ fn validate_limits(object: &Value) -> Errors {
         let mut names: Vec<&str> = Vec::new();
         for part in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
             let here = at.child(part);
+            if kind == "Pod" && part.starts_with("default") {
+                if !limit.members(part).is_empty() {
+                    out.push(FieldError::forbidden(&here, "may not be specified when `type` is 'Pod'"));
+                }
+                continue;
+            }
             for name in limit.members(part).keys() {
-                resources::resource_name(name, &here.key(name), &mut out);
+                if matches!(kind, "Pod" | "Container") {
+                    resources::container_resource_name(name, &here.key(name), &mut out);
+                } else {
+                    resources::resource_name(name, &here.key(name), &mut out);
+                }
                 if !names.contains(&name) {
                     names.push(name);
                 }
-            }
-            if kind == "Pod" && part.starts_with("default") && !limit.members(part).is_empty() {
-                out.push(FieldError::forbidden(&here, "may not be specified when `type` is 'Pod'"));
             }
         }
         if kind == "PersistentVolumeClaim"
@@ -218,7 +268,7 @@ fn validate_limits(object: &Value) -> Errors {
             && !limit.members("max").contains_key("storage")
         {
             let why = "either minimum or maximum storage value is required, but neither was provided";
-            out.push(FieldError::required(&path.child("limits"), why));
+            out.push(FieldError::required(&at.child("limits"), why));
         }
         names.sort_unstable();
         for name in names {
@@ -229,7 +279,8 @@ fn validate_limits(object: &Value) -> Errors {
 }
 
 fn one_limit(limit: &Value, name: &str, path: &Path<'_>, out: &mut Errors) {
-    let value = |part: &str| limit.members(part).get(name).and_then(quantity);
+    let ignored = |part: &str| limit.text("type") == "Pod" && part.starts_with("default");
+    let value = |part: &str| limit.members(part).get(name).filter(|_| !ignored(part)).and_then(quantity);
     let (max, min) = (value("max"), value("min"));
     let mut above =
         |part: &str, smaller: Option<Quantity>, larger: Option<Quantity>, texts: (&str, &str), own: bool| {
@@ -249,9 +300,69 @@ fn one_limit(limit: &Value, name: &str, path: &Path<'_>, out: &mut Errors) {
     above("defaultRequest", request, default, ("default request", "default limit"), true);
     above("default", min, default, ("min", "default"), true);
     above("default", default, max, ("default", "max"), false);
-    if let Some(ratio) = value("maxLimitRequestRatio").filter(|r| r.milli_value() < 1000) {
-        let parent = path.child("maxLimitRequestRatio");
+    let ratios = path.child("maxLimitRequestRatio");
+    let (at, ratio) = (ratios.key(name), value("maxLimitRequestRatio"));
+    if let Some(ratio) = ratio.filter(|r| r.milli_value() < 1000) {
         let why = format!("ratio {ratio} is less than 1");
-        out.push(FieldError::invalid(&parent.key(name), Shown::raw(ratio.go_syntax_with_text()), why));
+        out.push(FieldError::invalid(&at, Shown::raw(ratio.go_syntax_with_text()), why));
+    }
+    if let (Some(ratio), Some(min), Some(max)) = (ratio, min, max) {
+        let most = max.milli_value() as f64 / min.milli_value() as f64;
+        if ratio.milli_value() as f64 / 1000.0 > most {
+            let why = format!("ratio {ratio} is greater than max/min = {most:.6}");
+            out.push(FieldError::invalid(&at, Shown::raw(ratio.go_syntax_with_text()), why));
+        }
+    }
+    if let (Some(request), Some(default)) = (request, default)
+        && !resources::may_overcommit(name)
+        && request != default
+    {
+        let parent = path.child("defaultRequest");
+        let why = format!("default value {default} must equal to defaultRequest value {request} in {name}");
+        out.push(FieldError::invalid(&parent.key(name), Shown::raw(request.go_syntax_with_text()), why));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    fn found(check: fn(&Value) -> Errors, spec: &str) -> Vec<String> {
+        let object = json::parse(format!(r#"{{"spec":{spec}}}"#).as_bytes()).unwrap();
+        check(&object).iter().map(|e| format!("{}: {}", e.field, e.body())).collect()
+    }
+
+    #[test]
+    fn quotas_and_limits_are_checked_in_upstreams_words() {
+        for (check, spec, wanted) in [
+            (
+                validate_quota as fn(&Value) -> Errors,
+                r#"{"scopeSelector":{"matchExpressions":[{"scopeName":"BestEffort","operator":"In","values":["a"]}]}}"#,
+                "spec.scopeSelector.matchExpressions.operator: Invalid value: \"In\": must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity",
+            ),
+            (
+                validate_quota,
+                r#"{"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In"}]}}"#,
+                "spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when `operator` is 'In' or 'NotIn' for scope selector",
+            ),
+            (
+                validate_limits,
+                r#"{"limits":[{"type":"Odd"}]}"#,
+                "spec.limits[0].type: Invalid value: \"Odd\": must be a standard limit type or fully qualified",
+            ),
+            (
+                validate_limits,
+                r#"{"limits":[{"type":"PersistentVolumeClaim"}]}"#,
+                "spec.limits[0].limits: Required value: either minimum or maximum storage value is required, but neither was provided",
+            ),
+            (
+                validate_limits,
+                r#"{"limits":[{"type":"Pod","default":{"cpu":"1"}}]}"#,
+                "spec.limits[0].default: Forbidden: may not be specified when `type` is 'Pod'",
+            ),
+        ] {
+            assert_eq!(found(check, spec), [wanted], "{spec}");
+        }
     }
 }

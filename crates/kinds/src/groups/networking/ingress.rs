@@ -27,11 +27,11 @@ pub(super) const INGRESSES: Resource = Resource {
     strategy: Strategy {
         reset_status: STATUS_LEAVES,
         validate: |object| {
-            let mut out = validate(object);
+            let mut out = validate(object, &Value::Null);
             class_conflict(object, &mut out);
             out
         },
-        validate_update: |new, _| validate(new),
+        validate_update: |new, old| validate(new, old),
         validate_status,
         ..Strategy::WITH_STATUS
     },
@@ -72,7 +72,11 @@ fn class_conflict(object: &Value, out: &mut Errors) {
     }
 }
 
-fn validate(object: &Value) -> Errors {
+/// Checks an ingress. Names of secrets that are none stay allowed where `old` has such a name.
+fn validate(object: &Value, old: &Value) -> Errors {
+    let bad =
+        |t: &Value| !t.text("secretName").is_empty() && !names::dns1123_subdomain(t.text("secretName")).is_empty();
+    let lenient_secrets = old.sub("spec").list("tls").iter().any(bad);
     let mut out = Errors::new();
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");
@@ -109,7 +113,7 @@ fn validate(object: &Value) -> Errors {
         for (j, name) in entry.strings("hosts").into_iter().enumerate() {
             host(name, &hosts.index(j), false, &mut out);
         }
-        if !entry.text("secretName").is_empty() {
+        if !entry.text("secretName").is_empty() && !lenient_secrets {
             check::name(names::dns1123_subdomain, entry.text("secretName"), &at.child("secretName"), &mut out);
         }
     }
@@ -120,15 +124,20 @@ fn validate(object: &Value) -> Errors {
 }
 
 fn wildcard(name: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    if name.len() > 253 {
+        out.push(names::max_length_text(253));
+    }
     if let Some(rest) = name.strip_prefix("*.")
         && names::dns1123_subdomain(rest).is_empty()
     {
-        return Vec::new();
+        return out;
     }
     let text = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must \
                 consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character";
     let pattern = r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
-    vec![names::pattern_text(text, pattern, &["*.example.com"])]
+    out.push(names::pattern_text(text, pattern, &["*.example.com"]));
+    out
 }
 
 fn host(name: &str, path: &Path<'_>, no_address: bool, out: &mut Errors) {
@@ -146,28 +155,28 @@ fn http_path(value: &Value, path: &Path<'_>, out: &mut Errors) {
     let at = path.child("path");
     if !value.has("pathType") {
         out.push(FieldError::required(&path.child("pathType"), "pathType must be specified"));
-    } else {
-        match value.text("pathType") {
-            "Exact" | "Prefix" => {
-                if !target.starts_with('/') {
-                    out.push(FieldError::invalid(&at, target, "must be an absolute path"));
+        return;
+    }
+    match value.text("pathType") {
+        "Exact" | "Prefix" => {
+            if !target.starts_with('/') {
+                out.push(FieldError::invalid(&at, target, "must be an absolute path"));
+            }
+            if !target.is_empty() {
+                for bad in SEQUENCES.into_iter().filter(|s| target.contains(s)) {
+                    out.push(FieldError::invalid(&at, target, format!("must not contain '{bad}'")));
                 }
-                if !target.is_empty() {
-                    for bad in SEQUENCES.into_iter().filter(|s| target.contains(s)) {
-                        out.push(FieldError::invalid(&at, target, format!("must not contain '{bad}'")));
-                    }
-                    for bad in SUFFIXES.into_iter().filter(|s| target.ends_with(s)) {
-                        out.push(FieldError::invalid(&at, target, format!("cannot end with '{bad}'")));
-                    }
+                for bad in SUFFIXES.into_iter().filter(|s| target.ends_with(s)) {
+                    out.push(FieldError::invalid(&at, target, format!("cannot end with '{bad}'")));
                 }
             }
-            "ImplementationSpecific" => {
-                if !target.is_empty() && !target.starts_with('/') {
-                    out.push(FieldError::invalid(&at, target, "must be an absolute path"));
-                }
-            }
-            _ => check::one_of(value, "pathType", &TYPES, path, out),
         }
+        "ImplementationSpecific" => {
+            if !target.is_empty() && !target.starts_with('/') {
+                out.push(FieldError::invalid(&at, target, "must be an absolute path"));
+            }
+        }
+        _ => check::one_of(value, "pathType", &TYPES, path, out),
     }
     backend(value.sub("backend"), &path.child("backend"), out);
 }
@@ -178,10 +187,7 @@ fn backend(value: &Value, path: &Path<'_>, out: &mut Errors) {
             out.push(FieldError::invalid(path, "", "cannot set both resource and service backends"));
         }
         (true, false) => {
-            let at = path.child("resource");
-            let resource = value.sub("resource");
-            check::required(resource, "kind", &at, out);
-            check::required(resource, "name", &at, out);
+            super::ingressclass::reference(value.sub("resource"), &path.child("resource"), out);
         }
         (false, true) => {
             let at = path.child("service");

@@ -43,39 +43,43 @@ pub(super) const INGRESS_CLASSES: Resource = Resource {
     )
 };
 
+/// Checks a reference to an object beside this one.
+pub(super) fn reference(value: &Value, path: &Path<'_>, out: &mut Errors) {
+    if value.has("apiGroup") {
+        check::name(names::dns1123_subdomain, value.text("apiGroup"), &path.child("apiGroup"), out);
+    }
+    for (key, why) in [("kind", "kind is required"), ("name", "name is required")] {
+        if value.text(key).is_empty() {
+            out.push(FieldError::required(&path.child(key), why));
+        } else {
+            check::name(names::path_segment, value.text(key), &path.child(key), out);
+        }
+    }
+}
+
 fn validate(object: &Value) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");
     let controller = spec.text("controller");
     let at = path.child("controller");
-    if controller.is_empty() {
-        out.push(FieldError::required(&at, ""));
-    } else {
-        if controller.len() > 250 {
-            out.push(FieldError::too_long(&at, 250));
-        }
-        domain_prefixed(controller, &at, &mut out);
+    if controller.len() > 250 {
+        out.push(FieldError::too_long(&at, 250));
     }
+    check::domain_prefixed(controller, &at, &mut out);
     let parameters = spec.sub("parameters");
     if spec.has("parameters") {
         let at = path.child("parameters");
-        if parameters.has("apiGroup") && !parameters.text("apiGroup").is_empty() {
-            check::name(names::dns1123_subdomain, parameters.text("apiGroup"), &at.child("aPIGroup"), &mut out);
-        }
-        for key in ["kind", "name"] {
-            if parameters.text(key).is_empty() {
-                let why = if key == "kind" { "kind is required" } else { "name is required" };
-                out.push(FieldError::required(&at.child(key), why));
-            } else {
-                check::name(names::path_segment, parameters.text(key), &at.child(key), &mut out);
-            }
-        }
+        reference(parameters, &at, &mut out);
         check::required_one_of(parameters, "scope", &["Cluster", "Namespace"], &at, &mut out);
         match (parameters.text("scope"), parameters.has("namespace")) {
             ("Namespace", false) => {
                 let why = "`parameters.scope` is set to 'Namespace'";
                 out.push(FieldError::required(&at.child("namespace"), why));
+            }
+            ("Namespace", true) => {
+                let namespace = parameters.text("namespace");
+                check::name(names::dns1123_label, namespace, &at.child("namespace"), &mut out);
             }
             ("Cluster", true) => {
                 let why = "`parameters.scope` is set to 'Cluster'";
@@ -85,22 +89,4 @@ fn validate(object: &Value) -> Errors {
         }
     }
     out
-}
-
-fn domain_prefixed(value: &str, path: &Path<'_>, out: &mut Errors) {
-    let (domain, rest) = match value.split_once('/') {
-        Some((domain, rest)) if !domain.is_empty() && !rest.is_empty() => (domain, rest),
-        _ => {
-            let why = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-            out.push(FieldError::invalid(path, value, why));
-            return;
-        }
-    };
-    let complaints = names::dns1123_subdomain(domain);
-    out.extend(complaints.into_iter().map(|why| FieldError::invalid(path, domain, why)));
-    let good = rest.bytes().all(|b| b.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:".contains(&b));
-    if !good {
-        let why = names::pattern_text("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
-        out.push(FieldError::invalid(path, rest, why));
-    }
 }

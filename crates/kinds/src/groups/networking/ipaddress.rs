@@ -6,7 +6,7 @@ use crate::read::Read;
 use crate::resource::{Column, Generation, Resource, SelectableField, Strategy, Subresource, Version};
 use crate::table;
 use object::field::{FieldError, Path, Shown};
-use object::{Value, go};
+use object::{Value, go, names};
 
 pub(super) const IP_ADDRESSES: Resource = Resource {
     short_names: &["ip"],
@@ -43,10 +43,7 @@ pub(super) const IP_ADDRESSES: Resource = Resource {
 };
 
 fn address_name(name: &str) -> Vec<String> {
-    match net::parse_ip(name) {
-        Some(ip) if ip.to_string() == name => Vec::new(),
-        _ => vec!["must be a valid IP address in canonical form".to_owned()],
-    }
+    net::canonical_ip(name)
 }
 
 fn validate_address(object: &Value) -> Errors {
@@ -58,8 +55,16 @@ fn validate_address(object: &Value) -> Errors {
         out.push(FieldError::required(&path, ""));
         return out;
     }
-    check::required(parent, "resource", &path, &mut out);
-    check::required(parent, "name", &path, &mut out);
+    if !parent.text("group").is_empty() {
+        check::name(names::dns1123_subdomain, parent.text("group"), &path.child("group"), &mut out);
+    }
+    for key in ["resource", "name", "namespace"] {
+        if !parent.text(key).is_empty() {
+            check::name(names::path_segment, parent.text(key), &path.child(key), &mut out);
+        } else if key != "namespace" {
+            out.push(FieldError::required(&path.child(key), ""));
+        }
+    }
     out
 }
 
@@ -97,15 +102,20 @@ fn validate_cidrs(object: &Value) -> Errors {
     let spec = Path::ROOT.child("spec");
     let path = spec.child("cidrs");
     let list = object.sub("spec").strings("cidrs");
+    let shown = || Shown::raw(format!("networking.ServiceCIDRSpec{{CIDRs:{}}}", go::string_list(&list)));
+    let families: Vec<bool> = list.iter().filter_map(|c| net::parse_cidr(c)).map(|(a, _)| a.is_ipv4()).collect();
     if list.is_empty() {
         out.push(FieldError::required(&path, "at least one CIDR required"));
-    }
-    if list.len() > 2 {
-        let shown = Shown::raw(go::string_list(&list));
-        out.push(FieldError::invalid(&path, shown, "may only hold up to 2 values"));
-    }
-    for (i, cidr) in list.iter().enumerate() {
-        net::cidr(cidr, &path.index(i), &mut out);
+    } else if list.len() > 2 {
+        out.push(FieldError::invalid(&path, shown(), "may only hold up to 2 values"));
+    } else if list.len() == 2 && !matches!(families[..], [true, false] | [false, true]) {
+        let why = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+        out.push(FieldError::invalid(&path, shown(), why));
+    } else {
+        for (i, cidr) in list.iter().enumerate() {
+            let complaints = net::canonical_cidr(cidr);
+            out.extend(complaints.into_iter().map(|why| FieldError::invalid(&path.index(i), *cidr, why)));
+        }
     }
     out
 }
