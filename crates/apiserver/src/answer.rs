@@ -85,6 +85,15 @@ impl From<Status> for Failure {
 }
 
 impl Failure {
+    /// The code of the answer.
+    pub fn code(&self) -> u16 {
+        match self {
+            Failure::Status(status) => status.code,
+            Failure::Text(code, _) | Failure::Object(code, _) => *code,
+            Failure::Busy => 429,
+        }
+    }
+
     /// `404 page not found`
     pub fn page_not_found() -> Self {
         Failure::Text(404, "404 page not found\n".to_owned())

@@ -24,11 +24,18 @@ pub fn respond(server: &Server, info: &RequestInfo, parts: &Parts) -> Option<Res
     let query = Query::parse(parts.uri.query());
     let checks = checks(server, page);
     match check {
-        Some(name) => Some(match checks.iter().find(|c| c.name == name)?.failure {
-            None => plain(200, "ok"),
-            Some(why) => plain(500, format!("internal server error: {why}\n")),
-        }),
-        None => Some(report(page, &checks, query.all("exclude").collect(), query.get("verbose").is_some())),
+        Some(name) => {
+            let check = checks.iter().find(|c| c.name == name)?;
+            server.metrics.checked(page, check.name, check.failure.is_none());
+            Some(match check.failure {
+                None => plain(200, "ok"),
+                Some(why) => plain(500, format!("internal server error: {why}\n")),
+            })
+        }
+        None => {
+            checks.iter().for_each(|check| server.metrics.checked(page, check.name, check.failure.is_none()));
+            Some(report(page, &checks, query.all("exclude").collect(), query.get("verbose").is_some()))
+        }
     }
 }
 

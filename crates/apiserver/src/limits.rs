@@ -6,12 +6,12 @@
 //! nothing follows.
 
 use crate::auth::{MASTERS, UserInfo};
+use crate::metrics::{Histograms, NONE};
 use crate::request::{RequestInfo, Verb};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// How many requests of one user may wait (upstream's `queueLengthLimit`).
@@ -38,37 +38,81 @@ impl Default for Limits {
 }
 
 /// Who is let in.
-#[derive(Debug)]
 pub(crate) struct Turnstiles {
     reading: Option<Arc<Turnstile>>,
     mutating: Option<Arc<Turnstile>>,
+    waits: Histograms,
+}
+
+/// What a side has come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Figures {
+    /// How many requests it handles at the same time.
+    pub most: usize,
+    /// How many are handled.
+    pub inside: usize,
+    /// How many wait.
+    pub waiting: usize,
+    /// How many were let in so far.
+    pub dispatched: u64,
+    /// How many were turned away because too many waited.
+    pub overfull: u64,
+    /// How many were turned away because they waited for too long.
+    pub late: u64,
 }
 
 impl Turnstiles {
     pub fn new(limits: Limits) -> Self {
         let side = |most: usize| (most > 0).then(|| Arc::new(Turnstile { most, ..Turnstile::default() }));
-        Turnstiles { reading: side(limits.reading), mutating: side(limits.mutating) }
+        let waits = Histograms::new(
+            "apiserver_flowcontrol_request_wait_duration_seconds",
+            "How long requests waited that had to wait.",
+            NONE,
+            &["execute", "flow_schema", "priority_level"],
+            &WAITS,
+        );
+        Turnstiles { reading: side(limits.reading), mutating: side(limits.mutating), waits }
     }
 
     /// Lets a request in, perhaps after a while; it is in as long as what it gets lives. Nothing where there are too many.
     pub async fn enter(&self, info: &RequestInfo, user: &UserInfo) -> Option<Seat> {
-        let side = if is_mutating(info) { &self.mutating } else { &self.reading };
-        match side {
-            Some(side) if !is_exempt(info, user) => side.enter(&user.name, PATIENCE).await,
-            _ => Some(Seat(None)),
-        }
+        let (name, side) = if is_mutating(info) { (MUTATING, &self.mutating) } else { (READING, &self.reading) };
+        let Some(side) = side.as_ref().filter(|_| !is_exempt(info, user)) else { return Some(Seat(None)) };
+        let turn = match side.ask(&user.name) {
+            Asked::In(seat) => return Some(seat),
+            Asked::Full => return None,
+            Asked::Queued(turn) => turn,
+        };
+        // Boxed: few wait, and every request would have room for it.
+        Box::pin(async move {
+            let began = Instant::now();
+            let seat = side.wait(turn, PATIENCE).await;
+            let executes = if seat.is_some() { "true" } else { "false" };
+            self.waits.observe(&[executes, USERS, name], began.elapsed().as_secs_f64());
+            seat
+        })
+        .await
     }
 
-    /// By kind of request: how many wait, and how many were turned away so far.
-    pub fn figures(&self) -> impl Iterator<Item = (&'static str, usize, u64)> {
-        let sides = [("readOnly", &self.reading), ("mutating", &self.mutating)];
-        sides.into_iter().map(|(name, side)| {
-            let figures = side.as_ref().map(|s| (s.state.lock().waiting, s.refused.load(Ordering::Relaxed)));
-            let (waiting, refused) = figures.unwrap_or_default();
-            (name, waiting, refused)
-        })
+    /// What each kind of request has come to.
+    pub fn figures(&self) -> [(&'static str, Figures); 2] {
+        let of = |side: &Option<Arc<Turnstile>>| side.as_ref().map(|side| side.figures()).unwrap_or_default();
+        [(READING, of(&self.reading)), (MUTATING, of(&self.mutating))]
+    }
+
+    /// How long requests waited.
+    pub fn waits(&self) -> &Histograms {
+        &self.waits
     }
 }
+
+/// What upstream calls the two kinds of requests; here they are priority levels too.
+const READING: &str = "readOnly";
+const MUTATING: &str = "mutating";
+/// The only flow schema: all users take turns.
+pub(crate) const USERS: &str = "users";
+/// Upper bounds in seconds of waiting (upstream's).
+const WAITS: [f64; 13] = [0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0];
 
 /// Whether a request changes something, as far as its verb says so.
 pub(crate) fn is_mutating(info: &RequestInfo) -> bool {
@@ -86,17 +130,29 @@ fn is_exempt(info: &RequestInfo, user: &UserInfo) -> bool {
 struct Turnstile {
     most: usize,
     state: Mutex<State>,
-    refused: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
     inside: usize,
     waiting: usize,
+    dispatched: u64,
+    overfull: u64,
+    late: u64,
     /// Those who wait, by user, the longest first.
     queues: HashMap<String, VecDeque<oneshot::Sender<Seat>>>,
     /// Who has requests that wait, in the order of turns.
     turns: VecDeque<String>,
+}
+
+/// What a request is told that wants to come in.
+enum Asked {
+    /// It is in.
+    In(Seat),
+    /// It gets a seat when it is its turn.
+    Queued(oneshot::Receiver<Seat>),
+    /// There are too many.
+    Full,
 }
 
 /// A place among the requests that are handled; the next one gets it when it is dropped.
@@ -104,26 +160,32 @@ struct State {
 pub(crate) struct Seat(Option<Arc<Turnstile>>);
 
 impl Turnstile {
-    async fn enter(self: &Arc<Self>, user: &str, patience: Duration) -> Option<Seat> {
-        let turn = {
-            let mut state = self.state.lock();
-            if state.inside < self.most {
-                state.inside += 1;
-                return Some(Seat(Some(self.clone())));
-            }
-            let full = state.waiting >= self.most * WAITING;
-            if full { None } else { state.wait(user) }
-        };
-        // Who gives up drops the receiver; a seat that is on its way then goes to the next one.
-        let seat = match turn {
-            // Boxed: few wait, and every request would have room for it.
-            Some(turn) => Box::pin(tokio::time::timeout(patience, turn)).await.ok().and_then(Result::ok),
-            None => None,
-        };
-        if seat.is_none() {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+    fn ask(self: &Arc<Self>, user: &str) -> Asked {
+        let mut state = self.state.lock();
+        if state.inside < self.most {
+            state.inside += 1;
+            state.dispatched += 1;
+            return Asked::In(Seat(Some(self.clone())));
         }
+        let full = state.waiting >= self.most * WAITING;
+        let turn = if full { None } else { state.wait(user) };
+        state.overfull += u64::from(turn.is_none());
+        turn.map_or(Asked::Full, Asked::Queued)
+    }
+
+    /// Waits for a turn. Who gives up drops the receiver; a seat that is on its way then goes to the next one.
+    async fn wait(&self, turn: oneshot::Receiver<Seat>, patience: Duration) -> Option<Seat> {
+        let seat = tokio::time::timeout(patience, turn).await.ok().and_then(Result::ok);
+        let mut state = self.state.lock();
+        state.dispatched += u64::from(seat.is_some());
+        state.late += u64::from(seat.is_none());
         seat
+    }
+
+    fn figures(&self) -> Figures {
+        let (most, state) = (self.most, self.state.lock());
+        let State { inside, waiting, dispatched, overfull, late, .. } = *state;
+        Figures { most, inside, waiting, dispatched, overfull, late }
     }
 
     fn leave(self: Arc<Self>) {
@@ -191,6 +253,14 @@ mod tests {
         Arc::new(Turnstile { most, ..Turnstile::default() })
     }
 
+    async fn enter(turnstile: &Arc<Turnstile>, user: &str, patience: Duration) -> Option<Seat> {
+        match turnstile.ask(user) {
+            Asked::In(seat) => Some(seat),
+            Asked::Queued(turn) => turnstile.wait(turn, patience).await,
+            Asked::Full => None,
+        }
+    }
+
     /// Comes in and says so.
     fn come(
         turnstile: &Arc<Turnstile>,
@@ -199,7 +269,7 @@ mod tests {
     ) -> tokio::task::JoinHandle<()> {
         let (turnstile, order) = (turnstile.clone(), order.clone());
         tokio::spawn(async move {
-            let seat = turnstile.enter(user, PATIENCE).await;
+            let seat = enter(&turnstile, user, PATIENCE).await;
             order.lock().push(user);
             drop(seat);
         })
@@ -208,7 +278,7 @@ mod tests {
     #[tokio::test]
     async fn users_take_turns_whatever_one_of_them_sends() {
         let (turnstile, order) = (turnstile(1), Arc::default());
-        let first = turnstile.enter("first", PATIENCE).await;
+        let first = enter(&turnstile, "first", PATIENCE).await;
         let mut all = Vec::new();
         for user in ["greedy", "greedy", "greedy", "greedy", "modest", "other"] {
             all.push(come(&turnstile, user, &order));
@@ -228,14 +298,14 @@ mod tests {
         let (turnstile, order) = (turnstile(20), Arc::default());
         let mut seats = Vec::new();
         for _ in 0..20 {
-            seats.push(turnstile.enter("greedy", PATIENCE).await.unwrap());
+            seats.push(enter(&turnstile, "greedy", PATIENCE).await.unwrap());
         }
         let mut waiting: Vec<_> = (0..QUEUE).map(|_| come(&turnstile, "greedy", &order)).collect();
         tokio::task::yield_now().await;
-        assert!(turnstile.enter("greedy", PATIENCE).await.is_none());
+        assert!(enter(&turnstile, "greedy", PATIENCE).await.is_none());
         waiting.push(come(&turnstile, "modest", &order));
         tokio::task::yield_now().await;
-        assert_eq!(turnstile.refused.load(Ordering::Relaxed), 1);
+        assert_eq!((turnstile.figures().overfull, turnstile.figures().dispatched), (1, 20));
         seats.clear();
         for one in waiting {
             one.await.unwrap();
@@ -246,12 +316,12 @@ mod tests {
     #[tokio::test]
     async fn who_gives_up_takes_no_place() {
         let turnstile = turnstile(1);
-        let seat = turnstile.enter("a", PATIENCE).await;
-        assert!(turnstile.enter("b", Duration::from_millis(1)).await.is_none());
-        assert!(turnstile.enter("b", Duration::from_millis(1)).await.is_none());
+        let seat = enter(&turnstile, "a", PATIENCE).await;
+        assert!(enter(&turnstile, "b", Duration::from_millis(1)).await.is_none());
+        assert!(enter(&turnstile, "b", Duration::from_millis(1)).await.is_none());
         drop(seat);
-        assert_eq!(turnstile.state.lock().inside, 0);
-        assert!(turnstile.enter("c", PATIENCE).await.is_some());
+        assert_eq!((turnstile.figures().inside, turnstile.figures().late), (0, 2));
+        assert!(enter(&turnstile, "c", PATIENCE).await.is_some());
         let state = turnstile.state.lock();
         assert_eq!((state.inside, state.waiting), (0, 0));
     }

@@ -12,7 +12,7 @@ use crate::conversion::{Converter, NoConverter};
 use crate::debug::Verbosity;
 use crate::handlers;
 use crate::limits::{Limits, Seat, Turnstiles};
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
 use crate::rbac;
 use crate::registry::{BatchKey, Conversions, FrameKey, Frames};
 use crate::request::{Query, RequestInfo};
@@ -170,7 +170,7 @@ impl Server {
         let info = RequestInfo::new(&parts.method, parts.uri.path(), &query);
         let (began, _in_flight) = (Instant::now(), self.metrics.begin(&info));
         let entry = self.options.audit.as_ref().and_then(|log| log.begin(&parts, &info, &user, &body));
-        let response = match entry {
+        let mut response = match entry {
             None => self.answer(&parts, body, &query, &info, user, None).await,
             Some(mut entry) => {
                 let acting = Mutex::default();
@@ -184,7 +184,8 @@ impl Server {
                 response
             }
         };
-        self.metrics.answered(&self.catalogue(), &info, response.status().as_u16(), began.elapsed());
+        let asked = metrics::Asked { info: &info, query: &query, headers: &parts.headers };
+        self.metrics.answered(&self.catalogue(), asked, &mut response, began.elapsed());
         response
     }
 
@@ -255,11 +256,13 @@ impl Server {
         let attributes = attributes(info, user, if info.is_resource { info.verb.name() } else { &method });
         match self.options.authorizer.authorize(attributes).await {
             Decision::Allow(reason) => {
+                self.metrics.identity.authorized(true);
                 audit::annotate("authorization.k8s.io/decision", || "allow".to_owned());
                 audit::annotate("authorization.k8s.io/reason", || reason.to_string());
                 Ok(())
             }
             Decision::Deny(reason) => {
+                self.metrics.identity.authorized(false);
                 audit::annotate("authorization.k8s.io/decision", || "forbid".to_owned());
                 audit::annotate("authorization.k8s.io/reason", || reason.clone());
                 Err(forbidden(&attributes, &reason).into())
@@ -325,7 +328,7 @@ impl Server {
         let shrank = |v: &&Version| left(&v.name).unwrap_or(0) < v.resources.len();
         for version in held.group(&name).iter().flat_map(|g| &g.versions).filter(shrank) {
             let is_gone = |r: &&Arc<Resource>| next.resource(&name, &version.name, &r.plural).is_none();
-            version.resources.iter().filter(is_gone).for_each(|r| self.metrics.forget(&name, &version.name, &r.plural));
+            version.resources.iter().filter(is_gone).for_each(|r| self.metrics.forget(r));
         }
         self.catalogue.store(Arc::new(next));
     }
@@ -372,10 +375,16 @@ impl crate::http::Handler for Server {
     type Body = Body;
 
     async fn handle(self: &Arc<Self>, request: Request<Bytes>, user: UserInfo) -> http::Response<Body> {
+        self.metrics.identity.authenticated(&user.name);
         Server::handle(self, request, user).await
     }
 
+    fn certified(&self, end: i64) {
+        self.metrics.identity.certified(end - (self.options.clock)().as_second());
+    }
+
     fn refused(&self, parts: &http::request::Parts) {
+        self.metrics.identity.refused(parts.headers.contains_key(http::header::AUTHORIZATION));
         if let Some(log) = &self.options.audit {
             let query = Query::parse(parts.uri.query());
             log.unauthenticated(parts, &RequestInfo::new(&parts.method, parts.uri.path(), &query));

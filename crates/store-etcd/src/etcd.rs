@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::{
-    BoxFuture, Clock, Entry, Histogram, Key, ListOptions, Page, Range, ReadError, Replica, Revision, Stats, Store,
-    SystemClock, Watch, WatchError, Write, WriteError,
+    BoxFuture, Change, Clock, Entry, Expect, Histogram, Key, ListOptions, Page, Range, ReadError, Replica, Revision,
+    Stats, Store, SystemClock, Watch, WatchError, Write, WriteError,
 };
 use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -114,7 +114,7 @@ pub(crate) struct Inner {
     /// Why nothing is heard of etcd, if that is so.
     pub(crate) trouble: Mutex<Option<String>>,
     pub(crate) writes: AtomicU64,
-    pub(crate) durations: Mutex<Histogram>,
+    pub(crate) durations: Mutex<Durations>,
     /// False when the store is closed; held while a write is under way.
     open: RwLock<bool>,
 }
@@ -278,8 +278,12 @@ impl Store for Etcd {
     }
 
     fn stats(&self) -> Stats {
-        let sync = self.inner.durations.lock().clone();
-        Stats { writes: self.inner.writes.load(Ordering::Relaxed), sync, ..self.inner.replica.stats() }
+        let durations = self.inner.durations.lock().clone();
+        let mut sync = Histogram::default();
+        [&durations.create, &durations.update, &durations.delete].into_iter().for_each(|writes| sync.add(writes));
+        let Durations { create, update, delete, get } = durations;
+        let requests = vec![("create", create), ("update", update), ("delete", delete), ("get", get)];
+        Stats { writes: self.inner.writes.load(Ordering::Relaxed), sync, requests, ..self.inner.replica.stats() }
     }
 
     fn trouble(&self) -> Option<String> {
@@ -292,6 +296,30 @@ impl Store for Etcd {
             self.inner.replica.close();
             self.tasks.lock().abort_all();
         })
+    }
+}
+
+/// How long etcd took for what it was asked, whatever came of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Durations {
+    /// Writes of keys that must not exist.
+    pub create: Histogram,
+    /// Other writes.
+    pub update: Histogram,
+    /// Deletions.
+    pub delete: Histogram,
+    /// Questions how far etcd is.
+    pub get: Histogram,
+}
+
+impl Durations {
+    /// The durations of such writes.
+    pub fn of(&mut self, write: &Write) -> &mut Histogram {
+        match (&write.change, write.expect) {
+            (Change::Delete, _) => &mut self.delete,
+            (Change::Put { .. }, Expect::Absent) => &mut self.create,
+            (Change::Put { .. }, _) => &mut self.update,
+        }
     }
 }
 

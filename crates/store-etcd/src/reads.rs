@@ -5,7 +5,7 @@ use crate::grpc::{Error, Repeat};
 use crate::load::RANGE;
 use crate::proto::{HeaderOnly, PutRequest, RangeRequest, RangeResponse, revision};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::{ReadError, Revision};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -50,7 +50,10 @@ async fn catch_up(inner: &Inner) -> Result<(), ReadError> {
 /// How far etcd is, all members together.
 pub(crate) async fn latest(inner: &Inner) -> Result<Revision, Error> {
     let request = RangeRequest { key: inner.names.own(BARRIER), count_only: true, ..RangeRequest::default() };
-    let response: RangeResponse = inner.channel.call(RANGE, &request, inner.options.patience, Repeat::Freely).await?;
+    let started = Instant::now();
+    let response = inner.channel.call(RANGE, &request, inner.options.patience, Repeat::Freely).await;
+    inner.durations.lock().get.record(started.elapsed());
+    let response: RangeResponse = response?;
     Ok(revision(response.header.as_ref()))
 }
 

@@ -26,8 +26,9 @@ impl Inner {
             return Err(WriteError::Unavailable(format!("the key {} does not begin with {root}", write.key)));
         };
         let started = Instant::now();
-        let response = self.transact(&key, write).await.map_err(|error| failure(write, &error))?;
-        self.durations.lock().record(started.elapsed());
+        let response = self.transact(&key, write).await;
+        self.durations.lock().of(write).record(started.elapsed());
+        let response = response.map_err(|error| failure(write, &error))?;
         if !response.succeeded {
             let current = response.key_value().map(|kv| entry(write.key.clone(), &kv));
             return Err(WriteError::Conflict { current });

@@ -21,6 +21,8 @@ pub struct Stats {
     pub writes: u64,
     /// How long it took to make commits durable; `count` is the number of commits.
     pub sync: Histogram,
+    /// How long requests to a program behind the store took, by what it was asked; empty where there is none.
+    pub requests: Vec<(&'static str, Histogram)>,
 }
 
 /// Durations counted by size.
@@ -28,7 +30,7 @@ pub struct Stats {
 pub struct Histogram {
     /// For each of [`Histogram::BOUNDS`], how many durations were at most that long, and longer than the bound
     /// before it; one more for the rest.
-    pub buckets: [u64; 13],
+    pub buckets: [u64; 20],
     /// How many durations there were.
     pub count: u64,
     /// Their sum.
@@ -36,9 +38,11 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Upper bounds of the buckets in microseconds: powers of two from 250 µs to half a second.
-    pub const BOUNDS: [u64; 12] =
-        [250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000];
+    /// Upper bounds of the buckets in microseconds: powers of two from 250 µs to a minute.
+    pub const BOUNDS: [u64; 19] = [
+        250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000, 1_024_000, 2_048_000,
+        4_096_000, 8_192_000, 16_384_000, 32_768_000, 65_536_000,
+    ];
 
     /// Counts one duration.
     pub fn record(&mut self, duration: Duration) {
@@ -49,6 +53,13 @@ impl Histogram {
         }
         self.count += 1;
         self.sum += duration;
+    }
+
+    /// Adds what another one counted.
+    pub fn add(&mut self, other: &Histogram) {
+        self.buckets.iter_mut().zip(other.buckets).for_each(|(bucket, more)| *bucket += more);
+        self.count += other.count;
+        self.sum += other.sum;
     }
 }
 
@@ -63,7 +74,10 @@ mod tests {
             histogram.record(Duration::from_micros(micros));
         }
         assert_eq!((histogram.buckets[0], histogram.buckets[1]), (2, 1));
-        assert_eq!((histogram.buckets[11], histogram.buckets[12]), (1, 2));
+        assert_eq!((histogram.buckets[11], histogram.buckets[12], histogram.buckets[16]), (1, 1, 1));
         assert_eq!((histogram.count, histogram.sum), (6, Duration::from_micros(10_024_503)));
+        let mut sum = histogram.clone();
+        sum.add(&histogram);
+        assert_eq!((sum.buckets[0], sum.count, sum.sum), (4, 12, 2 * histogram.sum));
     }
 }

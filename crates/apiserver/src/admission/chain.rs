@@ -1,5 +1,6 @@
 //! One admission step after the other.
 
+use super::Phase::{Mutate, Validate};
 use super::{Admission, Attributes, Rounds, Step};
 use crate::Server;
 use crate::catalogue::Resource;
@@ -30,18 +31,21 @@ impl Admission for Chain {
         mut object: Option<&'a mut Value>,
         warnings: &'a mut Vec<String>,
     ) -> Step<'a, bool> {
-        Box::pin(async move {
+        let (metrics, operation) = (&server.metrics.admission, attributes.operation);
+        let all = async move {
             let (mut rounds, mut changed) = (Rounds::default(), false);
             loop {
                 for step in self.0.iter().filter(|step| step.mutates(attributes.resource)) {
                     let object = object.as_deref_mut();
-                    changed |= step.mutate_in(server, attributes, object, &mut rounds, warnings).await?;
+                    let one = step.mutate_in(server, attributes, object, &mut rounds, warnings);
+                    changed |= metrics.during(step.name(Mutate), operation, Mutate, one).await?;
                 }
                 if !rounds.next() {
                     return Ok(changed);
                 }
             }
-        })
+        };
+        Box::pin(metrics.during_all(operation, Mutate, all))
     }
 
     fn validate<'a>(
@@ -51,12 +55,15 @@ impl Admission for Chain {
         object: Option<&'a Value>,
         warnings: &'a mut Vec<String>,
     ) -> Step<'a, ()> {
-        Box::pin(async move {
+        let (metrics, operation) = (&server.metrics.admission, attributes.operation);
+        let all = async move {
             for step in self.0.iter().filter(|step| step.concerns(attributes.resource)) {
-                step.validate(server, attributes, object, warnings).await?;
+                let one = step.validate(server, attributes, object, warnings);
+                metrics.during(step.name(Validate), operation, Validate, one).await?;
             }
             Ok(())
-        })
+        };
+        Box::pin(metrics.during_all(operation, Validate, all))
     }
 
     fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {

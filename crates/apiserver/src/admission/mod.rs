@@ -55,6 +55,15 @@ pub struct Attributes<'a> {
 /// A future of an admission step.
 pub type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
 
+/// What may be done with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It may be changed.
+    Mutate,
+    /// It may be refused.
+    Validate,
+}
+
 /// Webhooks and policies. Objects are as clients of the request's version see them. Each step gives warnings for the
 /// client.
 pub trait Admission: Send + Sync + 'static {
@@ -109,6 +118,12 @@ pub trait Admission: Send + Sync + 'static {
     fn concerns(&self, resource: &Resource) -> bool {
         let _ = resource;
         false
+    }
+
+    /// Upstream's name of the plugin that this is in a phase, under which its time is counted; empty for none.
+    fn name(&self, phase: Phase) -> &'static str {
+        let _ = phase;
+        ""
     }
 
     /// Whether objects of a resource might be changed.

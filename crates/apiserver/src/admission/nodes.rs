@@ -1,7 +1,7 @@
 //! The plugin `NodeRestriction`: a node, which is who `system:node:NAME` in the group `system:nodes` is, changes nothing
 //! but its own objects, and those that run on it.
 
-use super::{Admission, Attributes, Step, forbidden};
+use super::{Admission, Attributes, Phase, Step, forbidden};
 use crate::Server;
 use crate::answer::{Failure, Outcome};
 use crate::auth::UserInfo;
@@ -33,6 +33,10 @@ impl Admission for NodeRestriction {
             }
             Ok(false)
         })
+    }
+
+    fn name(&self, _: Phase) -> &'static str {
+        "NodeRestriction"
     }
 
     fn concerns(&self, resource: &Resource) -> bool {

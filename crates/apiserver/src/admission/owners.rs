@@ -1,7 +1,7 @@
 //! The plugin `OwnerReferencesPermissionEnforcement`: who gives an object owners has to be allowed to delete it, and who
 //! lets it hold up an owner's deletion has to be allowed to change that owner's finalizers.
 
-use super::{Admission, Attributes, Step, forbidden};
+use super::{Admission, Attributes, Phase, Step, forbidden};
 use crate::Server;
 use crate::answer::Outcome;
 use crate::authorize::{self, Decision};
@@ -28,6 +28,10 @@ impl Admission for OwnerReferences {
                 _ => Ok(()),
             }
         })
+    }
+
+    fn name(&self, _: Phase) -> &'static str {
+        "OwnerReferencesPermissionEnforcement"
     }
 
     fn concerns(&self, _: &Resource) -> bool {

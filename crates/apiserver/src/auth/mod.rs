@@ -169,9 +169,18 @@ fn bearer(value: &http::HeaderValue) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
+/// What a client's certificate says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certified {
+    /// The user.
+    pub user: UserInfo,
+    /// When the certificate is good no more, in seconds since 1970.
+    pub end: i64,
+}
+
 /// The user that a client's certificate, in DER form, names: the common name is the user, the organisations are the
 /// groups; a certificate without a common name is nobody. That it is good is for the TLS layer to have seen.
-pub fn user_of_certificate(der: &[u8]) -> Option<UserInfo> {
+pub fn user_of_certificate(der: &[u8]) -> Option<Certified> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let subject = certificate.subject();
     let name = subject.iter_common_name().next()?.as_str().ok()?.to_owned();
@@ -179,7 +188,8 @@ pub fn user_of_certificate(der: &[u8]) -> Option<UserInfo> {
         return None;
     }
     let groups = subject.iter_organization().filter_map(|o| o.as_str().ok()).map(str::to_owned).collect();
-    Some(UserInfo { name, groups, ..UserInfo::default() }.authenticated())
+    let user = UserInfo { name, groups, ..UserInfo::default() }.authenticated();
+    Some(Certified { user, end: certificate.validity().not_after.timestamp() })
 }
 
 #[cfg(test)]

@@ -135,10 +135,17 @@ pub(crate) async fn answer(
         now: (server.options.clock)(),
         conversions,
     };
-    let deprecation = request.resource.deprecation.clone();
-    request.warnings.add(deprecation);
+    if !request.resource.deprecation.is_empty() {
+        server.metrics.deprecated(&request.resource, known_subresource(&request));
+        request.warnings.add(request.resource.deprecation.clone());
+    }
     let outcome = dispatch(&mut request).await;
     (outcome, request.warnings)
+}
+
+/// The subresource that is asked for, if there is such a one.
+fn known_subresource<'r>(request: &'r Request<'_>) -> &'r str {
+    request.resource.subresource(&request.info.subresource).map_or("", |subresource| subresource.name.as_str())
 }
 
 /// A failure as an answer, in the encoding that the client asks for.

@@ -15,6 +15,7 @@ use futures_util::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use object::{Status, Value, json, map};
+use prometheus::IntCounter;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -87,7 +88,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
     let watch = store.watch(&range, after).await;
     let mut stop = request.server.stop_signal();
     let outdated = outdated(request.server, &resource);
-    let counted = request.server.metrics.watch(&resource, request.info);
+    let (counted, counter) = request.server.metrics.watch(&resource, request.info);
     let mut state = Watching {
         server: request.server.clone(),
         resource,
@@ -111,6 +112,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
         columns_sent: false,
         last: None,
         _counted: counted,
+        counter,
     };
     match watch {
         Ok(watch) => state.watch = Some(watch),
@@ -157,6 +159,8 @@ type Signal = Pin<Box<dyn Future<Output = ()> + Send>>;
 struct Watching {
     /// Counts it as open.
     _counted: InFlight,
+    /// Counts its events.
+    counter: Option<IntCounter>,
     server: Arc<Server>,
     resource: Arc<Resource>,
     form: Form,
@@ -235,6 +239,7 @@ impl Watching {
                 }
                 Happened::Events(Ok(batch)) => {
                     if let Some(bytes) = self.shared_batch(&batch) {
+                        self.count(batch.events.len());
                         return Some(bytes);
                     }
                     let mut frames: Vec<Bytes> = Vec::with_capacity(batch.events.len());
@@ -243,6 +248,7 @@ impl Watching {
                             frames.push(frame);
                         }
                     }
+                    self.count(frames.len());
                     match frames.len() {
                         0 => {}
                         1 => return frames.pop(),
@@ -250,6 +256,12 @@ impl Watching {
                     }
                 }
             }
+        }
+    }
+
+    fn count(&self, events: usize) {
+        if let Some(counter) = &self.counter {
+            counter.inc_by(events as u64);
         }
     }
 
@@ -267,6 +279,7 @@ impl Watching {
             let shown = Shown { stored, version: entry.mod_revision };
             if let Some(frame) = self.frame(Type::Added, &shown).await {
                 out.extend_from_slice(&frame);
+                self.count(1);
             }
         }
         out.into()

@@ -7,7 +7,7 @@ mod tls;
 pub use tls::{Tls, TlsError, TlsFiles, server_config};
 
 use crate::audit::Peer;
-use crate::auth::{Authenticator, UserInfo, user_of_certificate};
+use crate::auth::{Authenticator, Certified, UserInfo, user_of_certificate};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http::{HeaderValue, Request, Response, StatusCode, header};
@@ -50,6 +50,11 @@ pub trait Handler: Send + Sync + 'static {
         request: Request<Bytes>,
         user: UserInfo,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
+
+    /// Told of a request that comes with a client certificate, and when that ends (seconds since 1970).
+    fn certified(&self, end: i64) {
+        let _ = end;
+    }
 
     /// Told of a request whose credentials were refused.
     fn refused(&self, parts: &http::request::Parts) {
@@ -167,7 +172,7 @@ enum Stream {
 }
 
 /// Does the TLS handshake; gives the user of the client's certificate with the stream.
-async fn accept(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<(Stream, Option<Arc<UserInfo>>)> {
+async fn accept(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<(Stream, Option<Arc<Certified>>)> {
     let Some(acceptor) = acceptor else { return Some((Stream::Plain(stream), None)) };
     let handshake = async {
         let stream = refuse_plain(stream).await?;
@@ -214,11 +219,15 @@ type Answer<B> = Response<Either<B, Full<Bytes>>>;
 async fn answer<H: Handler>(
     handler: Arc<H>,
     authenticator: Arc<Authenticator>,
-    certified: Option<Arc<UserInfo>>,
+    certified: Option<Arc<Certified>>,
     request: Request<Incoming>,
 ) -> Result<Answer<H::Body>, std::convert::Infallible> {
     let (parts, body) = request.into_parts();
-    let Some(user) = authenticator.authenticate(certified.as_deref(), &parts.headers).await else {
+    if let Some(certified) = &certified {
+        handler.certified(certified.end);
+    }
+    let certified = certified.as_deref().map(|certified| &certified.user);
+    let Some(user) = authenticator.authenticate(certified, &parts.headers).await else {
         handler.refused(&parts);
         return Ok(refuse(Status::unauthorized()));
     };

@@ -4,6 +4,7 @@ use super::process;
 use crate::Server;
 use crate::answer::{Response, bytes_of_type};
 use crate::health;
+use crate::limits::{Figures, USERS};
 use crate::request::RequestInfo;
 use prometheus::{Encoder, TextEncoder};
 use std::collections::BTreeMap;
@@ -17,7 +18,9 @@ pub(crate) async fn respond(server: &Server, info: &RequestInfo) -> Option<Respo
     }
     let mut text = Vec::new();
     // Writing to memory does not fail.
-    let _ = TextEncoder::new().encode(&server.metrics.families(), &mut text);
+    let mut families = server.metrics.families();
+    server.turnstiles.waits().add_to(&mut families);
+    let _ = TextEncoder::new().encode(&families, &mut text);
     let mut page = Page(String::from_utf8(text).unwrap_or_default());
     limits(&mut page, server);
     health(&mut page, server);
@@ -66,19 +69,55 @@ impl Page {
     }
 }
 
+impl Page {
+    /// Histograms by their labels.
+    fn histogram(&mut self, name: &str, help: &str, all: &[(String, Histogram)]) {
+        let text = &mut self.0;
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} histogram");
+        for (labels, figures) in all {
+            let (comma, open, close) = if labels.is_empty() { ("", "", "") } else { (",", "{", "}") };
+            let mut below = 0;
+            for (bound, count) in Histogram::BOUNDS.iter().zip(figures.buckets) {
+                below += count;
+                let _ = writeln!(text, "{name}_bucket{{{labels}{comma}le=\"{}\"}} {below}", *bound as f64 / 1e6);
+            }
+            let (count, sum) = (figures.count, figures.sum.as_secs_f64());
+            let _ = writeln!(text, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {count}");
+            let _ = writeln!(text, "{name}_sum{open}{labels}{close} {sum}\n{name}_count{open}{labels}{close} {count}");
+        }
+    }
+}
+
 /// Requests that wait for their turn, and that were turned away.
 fn limits(page: &mut Page, server: &Server) {
-    let label = |kind: &str| format!("request_kind=\"{kind}\"");
-    let figures: Vec<_> = server.turnstiles.figures().collect();
-    let waiting = figures.iter().map(|(kind, waiting, _)| (label(kind), *waiting));
-    page.series(
-        "apiserver_current_inqueue_requests",
-        "gauge",
-        "Requests that wait until others are answered.",
-        waiting,
-    );
-    let refused = figures.iter().map(|(kind, _, refused)| (label(kind), *refused));
-    page.series("apiserver_dropped_requests_total", "counter", "Requests turned away as too many.", refused);
+    let figures = server.turnstiles.figures();
+    let mut by_kind = |name: &str, kind: &str, help: &str, value: fn(&Figures) -> u64| {
+        let values = figures.iter().map(|(name, figures)| (format!("request_kind=\"{name}\""), value(figures)));
+        page.series(name, kind, help, values);
+    };
+    let inqueue = "Requests that wait until others are answered.";
+    by_kind("apiserver_current_inqueue_requests", "gauge", inqueue, |f| f.waiting as u64);
+    let dropped = "Requests turned away as too many.";
+    by_kind("apiserver_dropped_requests_total", "counter", dropped, |f| f.overfull + f.late);
+    let mut by_level = |name: &str, kind: &str, help: &str, value: fn(&Figures) -> u64| {
+        let label = |level: &str| format!("flow_schema=\"{USERS}\",priority_level=\"{level}\"");
+        page.series(name, kind, help, figures.iter().map(|(level, figures)| (label(level), value(figures))));
+    };
+    let executing = "Requests that are being answered, those left out that need not wait for a turn.";
+    by_level("apiserver_flowcontrol_current_executing_requests", "gauge", executing, |f| f.inside as u64);
+    by_level("apiserver_flowcontrol_current_executing_seats", "gauge", executing, |f| f.inside as u64);
+    by_level("apiserver_flowcontrol_current_inqueue_requests", "gauge", inqueue, |f| f.waiting as u64);
+    let dispatched = "Requests that had their turn.";
+    by_level("apiserver_flowcontrol_dispatched_requests_total", "counter", dispatched, |f| f.dispatched);
+    let limits = figures.iter().map(|(level, figures)| (format!("priority_level=\"{level}\""), figures.most));
+    let name = "apiserver_flowcontrol_nominal_limit_seats";
+    page.series(name, "gauge", "How many requests are answered at the same time.", limits);
+    let rejected = figures.iter().flat_map(|(level, figures)| {
+        let label = |why: &str| format!("flow_schema=\"{USERS}\",priority_level=\"{level}\",reason=\"{why}\"");
+        [(label("queue-full"), figures.overfull), (label("time-out"), figures.late)]
+    });
+    let name = "apiserver_flowcontrol_rejected_requests_total";
+    page.series(name, "counter", "Requests turned away, by reason.", rejected);
 }
 
 fn health(page: &mut Page, server: &Server) {
@@ -113,8 +152,10 @@ async fn objects(page: &mut Page, server: &Server) {
 /// What the store tells of itself.
 fn store(page: &mut Page, server: &Server) {
     let stats = server.store().stats();
+    // The label that upstream gives to the only storage that there is.
+    let size = [("storage_cluster_id=\"etcd-0\"".to_owned(), stats.disk_bytes)];
+    page.series("apiserver_storage_size_bytes", "gauge", "Bytes of the store's files.", size);
     let mut gauge = |name: &str, help: &str, value: u64| page.sample(name, "gauge", help, value);
-    gauge("apiserver_storage_size_bytes", "Bytes of the store's files.", stats.disk_bytes);
     gauge("stanchion_store_keys", "Objects that are stored.", stats.keys);
     gauge("stanchion_store_live_bytes", "Bytes of the stored objects.", stats.live_bytes);
     gauge("stanchion_store_history_events", "Changes kept for watches and exact reads.", stats.history_events);
@@ -123,13 +164,10 @@ fn store(page: &mut Page, server: &Server) {
     gauge("stanchion_store_revision", "The latest revision.", server.store().revision());
     page.sample("stanchion_store_writes_total", "counter", "Writes committed.", stats.writes);
     let name = "stanchion_store_sync_duration_seconds";
-    let text = &mut page.0;
-    let _ = writeln!(text, "# HELP {name} Time to make a commit durable.\n# TYPE {name} histogram");
-    let mut below = 0;
-    for (bound, count) in Histogram::BOUNDS.iter().zip(stats.sync.buckets) {
-        below += count;
-        let _ = writeln!(text, "{name}_bucket{{le=\"{}\"}} {below}", *bound as f64 / 1e6);
+    page.histogram(name, "Time to make a commit durable.", &[(String::new(), stats.sync)]);
+    if !stats.requests.is_empty() {
+        let requests: Vec<_> =
+            stats.requests.into_iter().map(|(name, figures)| (format!("operation=\"{name}\""), figures)).collect();
+        page.histogram("etcd_request_duration_seconds", "Time that etcd took, by what it was asked.", &requests);
     }
-    let _ = writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {}", stats.sync.count);
-    let _ = writeln!(text, "{name}_sum {}\n{name}_count {}", stats.sync.sum.as_secs_f64(), stats.sync.count);
 }

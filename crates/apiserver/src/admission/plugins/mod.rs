@@ -13,6 +13,7 @@ mod storage;
 
 pub(crate) use quota::Charge;
 
+use super::Phase::{self, Mutate, Validate};
 use crate::Server;
 use crate::answer::{Failure, Outcome};
 use crate::auth::UserInfo;
@@ -166,6 +167,12 @@ impl Asked<'_> {
         self.server.options.plugins.has(plugin)
     }
 
+    /// Does what a plugin does, and counts how long that takes.
+    async fn during<T>(&self, plugin: &str, phase: Phase, doing: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+        let operation = if self.old.is_none() { "CREATE" } else { "UPDATE" };
+        self.server.metrics.admission.during(plugin, operation, phase, doing).await
+    }
+
     fn creates(&self) -> bool {
         self.old.is_none() && self.subresource.is_empty()
     }
@@ -202,11 +209,11 @@ impl Asked<'_> {
 pub(crate) async fn mutate(asked: Asked<'_>, object: &mut Value) -> Outcome<()> {
     match (asked.resource.group.as_str(), asked.resource.plural.as_str()) {
         ("", "pods") => {
-            limits::set_defaults(asked, object).await?;
-            service_account::complete(asked, object).await?;
-            pods::prioritise(asked, object).await?;
+            asked.during("LimitRanger", Mutate, limits::set_defaults(asked, object)).await?;
+            asked.during("ServiceAccount", Mutate, service_account::complete(asked, object)).await?;
+            asked.during("Priority", Mutate, pods::prioritise(asked, object)).await?;
             pods::tolerate(asked, object);
-            runtime_class::complete(asked, object).await
+            asked.during("RuntimeClass", Mutate, runtime_class::complete(asked, object)).await
         }
         ("", "nodes") => {
             pods::taint(asked, object);
@@ -217,11 +224,13 @@ pub(crate) async fn mutate(asked: Asked<'_>, object: &mut Value) -> Outcome<()> 
             Ok(())
         }
         ("", "persistentvolumeclaims") => {
-            classes::default_storage(asked, object).await?;
+            asked.during("DefaultStorageClass", Mutate, classes::default_storage(asked, object)).await?;
             storage::protect(asked, object, "kubernetes.io/pvc-protection");
             Ok(())
         }
-        ("networking.k8s.io", "ingresses") => classes::default_ingress(asked, object).await,
+        ("networking.k8s.io", "ingresses") => {
+            asked.during("DefaultIngressClass", Mutate, classes::default_ingress(asked, object)).await
+        }
         _ => Ok(()),
     }
 }
@@ -230,16 +239,20 @@ pub(crate) async fn mutate(asked: Asked<'_>, object: &mut Value) -> Outcome<()> 
 pub(crate) async fn validate(asked: Asked<'_>, object: &Value, warnings: &mut Vec<String>) -> Outcome<()> {
     match (asked.resource.group.as_str(), asked.resource.plural.as_str()) {
         ("", "pods") => {
-            limits::check(asked, object).await?;
-            service_account::check(asked, object).await?;
-            pod_security::check_pod(asked, object, warnings).await
+            asked.during("LimitRanger", Validate, limits::check(asked, object)).await?;
+            asked.during("ServiceAccount", Validate, service_account::check(asked, object)).await?;
+            asked.during("PodSecurity", Validate, pod_security::check_pod(asked, object, warnings)).await
         }
         ("", "persistentvolumeclaims") => {
-            limits::check(asked, object).await?;
-            storage::check_resize(asked, object).await
+            asked.during("LimitRanger", Validate, limits::check(asked, object)).await?;
+            asked.during("PersistentVolumeClaimResize", Validate, storage::check_resize(asked, object)).await
         }
-        ("", "namespaces") => pod_security::check_namespace(asked, object, warnings).await,
-        ("scheduling.k8s.io", "priorityclasses") => pods::check_class(asked, object).await,
+        ("", "namespaces") => {
+            asked.during("PodSecurity", Validate, pod_security::check_namespace(asked, object, warnings)).await
+        }
+        ("scheduling.k8s.io", "priorityclasses") => {
+            asked.during("Priority", Validate, pods::check_class(asked, object)).await
+        }
         ("certificates.k8s.io", "certificatesigningrequests") => certificates::check(asked, object).await,
         ("" | "apps" | "batch", _) => pod_security::check_template(asked, object, warnings).await,
         _ => Ok(()),
@@ -248,7 +261,7 @@ pub(crate) async fn validate(asked: Asked<'_>, object: &Value, warnings: &mut Ve
 
 /// Charges quotas for what is about to be written: the last question of all.
 pub(crate) async fn charge(asked: Asked<'_>, object: &Value) -> Outcome<Charge> {
-    quota::charge(asked, object).await
+    asked.during("ResourceQuota", Validate, quota::charge(asked, object)).await
 }
 
 #[cfg(test)]

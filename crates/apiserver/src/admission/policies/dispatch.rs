@@ -12,6 +12,7 @@ use crate::admission::{Attributes, forbidden};
 use crate::answer::Outcome;
 use crate::audit;
 use object::{Status, Value, json, map};
+use std::time::{Duration, Instant};
 
 /// The first thing that refuses the request.
 struct Denial {
@@ -94,10 +95,28 @@ async fn one(
         let objects = versions.get(place);
         for param in &params {
             let (scope, conditions) = seen.scopes(objects, &namespace, param);
-            findings.act(bound, binding, verdict::reach(policy, conditions, scope));
+            let began = Instant::now();
+            let verdict = verdict::reach(policy, conditions, scope);
+            count(server, bound, binding, &verdict, began.elapsed());
+            findings.act(bound, binding, verdict);
         }
     }
     Ok(())
+}
+
+/// Counts what a binding does about a verdict.
+fn count(server: &Server, bound: &Bound, binding: &Binding, verdict: &Verdict, took: Duration) {
+    for objection in &verdict.objections {
+        for action in &binding.actions {
+            let (policy, failed) = (&bound.policy.policy.name, objection.failed);
+            let action = match action {
+                Action::Deny => "deny",
+                Action::Warn => "warn",
+                Action::Audit => "audit",
+            };
+            server.metrics.admission.objected(policy, &binding.name, failed, action, took);
+        }
+    }
 }
 
 impl Findings<'_> {

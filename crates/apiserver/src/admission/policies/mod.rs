@@ -25,7 +25,7 @@ pub use type_check::{Warning, check_types};
 use self::configured::Configured;
 use self::definition::Definition;
 use self::policy::Sort;
-use super::{Admission, Attributes, Step};
+use super::{Admission, Attributes, Phase, Step};
 use crate::Server;
 use crate::answer::Outcome;
 use crate::catalogue::Resource;
@@ -100,6 +100,10 @@ impl Admission for Policies {
         })
     }
 
+    fn name(&self, _: Phase) -> &'static str {
+        "ValidatingAdmissionPolicy"
+    }
+
     fn concerns(&self, resource: &Resource) -> bool {
         self.0.concern(resource)
     }
@@ -109,6 +113,12 @@ impl Admission for Policies {
     }
 
     fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {
-        Box::pin(self.0.read(server))
+        Box::pin(async move {
+            self.0.read(server).await?;
+            let configured = self.0.configured.load();
+            let is_bound = |name: &str| configured.bound.iter().any(|bound| bound.policy.policy.name == name);
+            server.metrics.admission.keep_policies(is_bound);
+            Ok(())
+        })
     }
 }

@@ -30,12 +30,14 @@ pub(super) struct Objection {
     pub message: String,
     /// The reason of the answer.
     pub reason: &'static str,
+    /// Whether it is that something could not be evaluated.
+    pub failed: bool,
 }
 
 impl Verdict {
     /// The policy as a whole could not be evaluated.
     fn failed(policy: &Definition, why: String) -> Self {
-        let objection = Objection { index: 0, message: why, reason: INVALID };
+        let objection = Objection { index: 0, message: why, reason: INVALID, failed: true };
         let objections = if policy.policy.required { vec![objection] } else { Vec::new() };
         Verdict { objections, ..Verdict::default() }
     }
@@ -115,7 +117,7 @@ fn validate(
             Ok(false) => (false, told(validation, message), validation.reason),
         };
         if !error || policy.policy.required {
-            objections.push(Objection { index, message, reason });
+            objections.push(Objection { index, message, reason, failed: error });
         }
     }
     Ok(objections)

@@ -12,17 +12,20 @@ mod validating;
 
 pub(crate) use check::condition_errors;
 
-use self::configured::Configured;
+use self::configured::{Configured, Hook};
+use super::matching::Matching;
 use super::plugins::{Plugin, Plugins};
-use super::{Admission, Attributes, Rounds, Step};
+use super::{Admission, Attributes, Phase, Rounds, Step};
 use crate::Server;
 use crate::answer::Failure;
 use crate::catalogue::Resource;
+use crate::metrics::Called;
 use crate::registry;
 use crate::webhooks::WebhookClient;
 use arc_swap::ArcSwap;
 use object::{Status, Value};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The kinds that webhooks are never called for, lest nobody could mend them.
 const EXEMPT: [&str; 6] = [
@@ -99,6 +102,13 @@ impl Admission for Webhooks {
         })
     }
 
+    fn name(&self, phase: Phase) -> &'static str {
+        match phase {
+            Phase::Mutate => "MutatingAdmissionWebhook",
+            Phase::Validate => "ValidatingAdmissionWebhook",
+        }
+    }
+
     fn concerns(&self, resource: &Resource) -> bool {
         let configured = self.configured.load();
         !configured.is_empty()
@@ -116,12 +126,24 @@ impl Admission for Webhooks {
                 if !on {
                     hooks.clear();
                 }
-                server.metrics.keep_webhooks(mutating, |name| hooks.iter().any(|hook| hook.name == name));
+                server.metrics.admission.keep_webhooks(mutating, |name| hooks.iter().any(|hook| hook.name == name));
             }
             self.configured.store(Arc::new(configured));
             Ok(())
         })
     }
+}
+
+/// Counts the call of a webhook that began then.
+fn count<T>(matching: &Matching<'_>, hook: &Hook, mutating: bool, answer: &Result<T, Refusal>, began: Instant) {
+    let outcome = match answer {
+        Ok(_) => Called::Admitted,
+        Err(Refusal::Call(_)) if !hook.required => Called::Ignored,
+        Err(Refusal::Call(_)) => Called::Failed,
+        Err(Refusal::Request(failure)) => Called::Refused(failure.code()),
+    };
+    let operation = matching.attributes.operation;
+    matching.server.metrics.admission.called(&hook.name, operation, mutating, outcome, began.elapsed());
 }
 
 /// Why a call of a webhook did not let a request pass.

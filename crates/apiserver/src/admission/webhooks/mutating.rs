@@ -70,8 +70,7 @@ async fn one(
     let call = Call { client: calls.client, hook, mutating: true, request: &request, object, old, options };
     let began = Instant::now();
     let answer = call.send(warnings).await;
-    let operation = matching.attributes.operation;
-    matching.server.metrics.called(&hook.name, operation, true, answer.is_err(), began.elapsed());
+    super::count(matching, hook, true, &answer, began);
     let changed = match answer {
         Ok(answer) => match answer.patch {
             Some(patch) => apply(calls.attribute, hook, matching, current, &patch).await,

@@ -43,7 +43,7 @@ pub(super) async fn dispatch(
         let call = Call { client, hook, mutating: false, request: &request, object, old, options };
         let began = Instant::now();
         let answer = call.send(&mut warnings).await;
-        server.metrics.called(&hook.name, attributes.operation, false, answer.is_err(), began.elapsed());
+        super::count(matching, hook, false, &answer, began);
         (answer, warnings)
     });
     let answers = join_all(answers).await;

@@ -8,7 +8,7 @@ mod value;
 use self::definition::Definition;
 use super::Kept;
 use crate::Server;
-use crate::admission::{Admission, Attributes, Rounds, Step};
+use crate::admission::{Admission, Attributes, Phase, Rounds, Step};
 use crate::catalogue::Resource;
 use object::Value;
 
@@ -33,6 +33,10 @@ impl Admission for MutatingPolicies {
             let configured = self.0.configured.load_full();
             dispatch::dispatch(server, &configured, attributes, object, rounds.of_policies()).await
         })
+    }
+
+    fn name(&self, _: Phase) -> &'static str {
+        "MutatingAdmissionPolicy"
     }
 
     fn concerns(&self, resource: &Resource) -> bool {
