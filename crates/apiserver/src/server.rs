@@ -169,18 +169,21 @@ impl Server {
         let query = Query::parse(parts.uri.query());
         let info = RequestInfo::new(&parts.method, parts.uri.path(), &query);
         let (began, _in_flight) = (Instant::now(), self.metrics.begin(&info));
-        let entry = self.options.audit.as_ref().and_then(|log| log.begin(&parts, &info, &user, &body));
+        let entry = match &self.options.audit {
+            // Boxed: requests that are not audited need not carry the room.
+            Some(log) => Box::pin(log.begin(&parts, &info, &user, &body)).await,
+            None => None,
+        };
         let mut response = match entry {
             None => self.answer(&parts, body, &query, &info, user, None).await,
             Some(mut entry) => {
                 let acting = Mutex::default();
                 let answering = self.answer(&parts, body, &query, &info, user, Some(&acting));
-                // Boxed: requests that are not audited need not carry the room.
                 let mut response = Box::pin(entry.during(answering)).await;
                 if let Some(user) = acting.into_inner() {
                     entry.acts_as(&user);
                 }
-                entry.complete(&mut response);
+                Box::pin(entry.complete(&mut response)).await;
                 response
             }
         };
@@ -383,11 +386,12 @@ impl crate::http::Handler for Server {
         self.metrics.identity.certified(end - (self.options.clock)().as_second());
     }
 
-    fn refused(&self, parts: &http::request::Parts) {
+    async fn refused(&self, parts: &http::request::Parts) {
         self.metrics.identity.refused(parts.headers.contains_key(http::header::AUTHORIZATION));
         if let Some(log) = &self.options.audit {
             let query = Query::parse(parts.uri.query());
-            log.unauthenticated(parts, &RequestInfo::new(&parts.method, parts.uri.path(), &query));
+            let info = RequestInfo::new(&parts.method, parts.uri.path(), &query);
+            Box::pin(log.unauthenticated(parts, &info)).await;
         }
     }
 

@@ -1,10 +1,13 @@
-//! The audit log: a JSON line (`audit.k8s.io/v1` `Event`) for each stage of the requests that a policy chooses.
+//! What is written down of requests: an `audit.k8s.io/v1` `Event` in JSON for each stage of those that a policy chooses,
+//! as a line of a file, for a webhook, or both.
 
 mod policy;
 mod rotation;
+mod webhook;
 
 pub use policy::{Level, Policy};
 pub use rotation::Rotation;
+pub use webhook::{Receiver, Settings, Unsent, Webhook};
 
 use crate::answer::{Body, Response};
 use crate::auth::UserInfo;
@@ -38,9 +41,11 @@ pub struct Peer(pub SocketAddr);
 /// Writes what a policy asks for.
 pub struct Log {
     policy: Policy,
-    out: Mutex<Box<dyn Write + Send>>,
+    out: Option<Mutex<Box<dyn Write + Send>>>,
+    webhook: Option<Webhook>,
     clock: Clock,
     events: AtomicU64,
+    unwritten: AtomicU64,
 }
 
 tokio::task_local! {
@@ -59,28 +64,51 @@ pub(crate) fn annotate(key: &str, value: impl FnOnce() -> String) {
 }
 
 impl Log {
+    /// Chooses as a policy says; where events go is said by the functions that follow.
+    pub fn new(policy: Policy, clock: Clock) -> Self {
+        let (events, unwritten) = (AtomicU64::new(0), AtomicU64::new(0));
+        Log { policy, out: None, webhook: None, clock, events, unwritten }
+    }
+
     /// Writes to a file, behind what is there, and begins new ones as `rotation` says; `-` is standard output.
-    pub fn open(path: &Path, policy: Policy, rotation: Rotation, clock: Clock) -> std::io::Result<Self> {
-        let out: Box<dyn Write + Send> = if path == Path::new("-") {
-            Box::new(std::io::stdout())
-        } else {
-            Box::new(Rotating::open(path, rotation, clock.clone())?)
-        };
-        Ok(Self::new(out, policy, clock))
+    pub fn to_file(self, path: &Path, rotation: Rotation) -> std::io::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(self.to(Box::new(std::io::stdout())));
+        }
+        let file = Rotating::open(path, rotation, self.clock.clone())?;
+        Ok(self.to(Box::new(file)))
     }
 
     /// Writes to anything.
-    pub fn new(out: Box<dyn Write + Send>, policy: Policy, clock: Clock) -> Self {
-        Log { policy, out: Mutex::new(out), clock, events: AtomicU64::new(0) }
+    pub fn to(self, out: Box<dyn Write + Send>) -> Self {
+        Log { out: Some(Mutex::new(out)), ..self }
     }
 
-    /// How many events were written.
+    /// Sends to a webhook.
+    pub fn to_webhook(self, webhook: Webhook) -> Self {
+        Log { webhook: Some(webhook), ..self }
+    }
+
+    /// How many events there were.
     pub(crate) fn events(&self) -> u64 {
         self.events.load(Ordering::Relaxed)
     }
 
+    /// By where events go, as upstream calls it: how many did not arrive there.
+    pub(crate) fn errors(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let written = self.out.as_ref().map(|_| ("log", self.unwritten.load(Ordering::Relaxed)));
+        written.into_iter().chain(self.webhook.as_ref().map(|webhook| ("webhook", webhook.lost())))
+    }
+
+    /// Sends what waits for the webhook, as far as that is possible within a time.
+    pub async fn finish(&self, patience: std::time::Duration) {
+        if let Some(webhook) = &self.webhook {
+            webhook.finish(patience).await;
+        }
+    }
+
     /// Writes that a request came, if the policy asks for it; gives what is to be known at its end.
-    pub(crate) fn begin(
+    pub(crate) async fn begin(
         self: &Arc<Self>,
         parts: &Parts,
         info: &RequestInfo,
@@ -122,7 +150,7 @@ impl Log {
             event.insert("objectRef", reference(info, object.as_ref()));
         }
         let mut entry = Entry { log: self.clone(), extent, event, id, annotations: Arc::default() };
-        entry.write("RequestReceived", &now);
+        entry.write("RequestReceived", &now).await;
         if let Some(object) = object.filter(|_| entry.extent.level >= Level::Request && info.is_resource) {
             let object = entry.cleaned(object);
             entry.event.insert("requestObject", object);
@@ -131,15 +159,27 @@ impl Log {
     }
 
     /// Writes that a request's credentials were refused.
-    pub(crate) fn unauthenticated(self: &Arc<Self>, parts: &Parts, info: &RequestInfo) {
-        let Some(mut entry) = self.begin(parts, info, &UserInfo::default(), &Bytes::new()) else { return };
+    pub(crate) async fn unauthenticated(self: &Arc<Self>, parts: &Parts, info: &RequestInfo) {
+        let entry = self.begin(parts, info, &UserInfo::default(), &Bytes::new()).await;
+        let Some(mut entry) = entry else { return };
         let message = "Authentication failed, attempted: bearer";
         entry.event.insert(
             "responseStatus",
             map! { "metadata" => Map::new(), "status" => "Failure", "message" => message, "code" => 401, "reason" => "Unauthorized" },
         );
         let now = self.now();
-        entry.write("ResponseStarted", &now);
+        entry.write("ResponseStarted", &now).await;
+    }
+
+    /// Writes a line to the file, if there is one.
+    fn write(&self, line: &[u8]) {
+        let Some(out) = &self.out else { return };
+        // One write a line, so that lines stay whole whoever else writes to the file.
+        let mut out = out.lock();
+        if let Err(error) = out.write_all(line).and_then(|()| out.flush()) {
+            self.unwritten.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(%error, "the audit log cannot be written");
+        }
     }
 
     fn now(&self) -> String {
@@ -173,7 +213,7 @@ impl Entry {
     }
 
     /// Writes the end of the request, which for an answer that goes on is its beginning; gives the answer the id.
-    pub fn complete(mut self, response: &mut Response) {
+    pub async fn complete(mut self, response: &mut Response) {
         if let Ok(value) = HeaderValue::from_str(&self.id) {
             response.headers_mut().insert(ID, value);
         }
@@ -203,12 +243,12 @@ impl Entry {
         }
         let now = self.log.now();
         if streams {
-            self.write("ResponseStarted", &now);
+            self.write("ResponseStarted", &now).await;
         }
-        self.write("ResponseComplete", &now);
+        self.write("ResponseComplete", &now).await;
     }
 
-    fn write(&mut self, stage: &str, now: &str) {
+    async fn write(&mut self, stage: &str, now: &str) {
         if self.extent.omit_stages.iter().any(|omitted| omitted == stage) {
             return;
         }
@@ -221,10 +261,11 @@ impl Entry {
             self.event = members;
         }
         self.log.events.fetch_add(1, Ordering::Relaxed);
-        // One write a line, so that lines stay whole whoever else writes to the file.
-        let mut out = self.log.out.lock();
-        if let Err(error) = out.write_all(&line).and_then(|()| out.flush()) {
-            tracing::error!(%error, "the audit log cannot be written");
+        self.log.write(&line);
+        if let Some(webhook) = &self.log.webhook {
+            let mut event = Bytes::from(line);
+            event.truncate(event.len() - 1);
+            webhook.take(event).await;
         }
     }
 
@@ -359,7 +400,7 @@ mod tests {
         let policy = format!("{{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{{level: {level}}}]}}");
         let sink = Sink::default();
         let clock: Clock = Arc::new(|| jiff::Timestamp::UNIX_EPOCH);
-        let log = Log::new(Box::new(sink.clone()), Policy::parse(&policy).unwrap(), clock);
+        let log = Log::new(Policy::parse(&policy).unwrap(), clock).to(Box::new(sink.clone()));
         let options = Options { audit: Some(Arc::new(log)), ..Options::default() };
         let store = Arc::new(store::Embedded::in_memory(store::Options::default()));
         let server = Server::new(store, options).await.unwrap();

@@ -57,8 +57,9 @@ pub trait Handler: Send + Sync + 'static {
     }
 
     /// Told of a request whose credentials were refused.
-    fn refused(&self, parts: &http::request::Parts) {
+    fn refused(&self, parts: &http::request::Parts) -> impl Future<Output = ()> + Send {
         let _ = parts;
+        std::future::ready(())
     }
 
     /// The largest request body, in bytes.
@@ -228,7 +229,7 @@ async fn answer<H: Handler>(
     }
     let certified = certified.as_deref().map(|certified| &certified.user);
     let Some(user) = authenticator.authenticate(certified, &parts.headers).await else {
-        handler.refused(&parts);
+        handler.refused(&parts).await;
         return Ok(refuse(Status::unauthorized()));
     };
     let body = match whole(body, handler.max_body()).await {

@@ -27,7 +27,10 @@ pub(crate) async fn respond(server: &Server, info: &RequestInfo) -> Option<Respo
     objects(&mut page, server).await;
     store(&mut page, server);
     if let Some(log) = &server.options.audit {
-        page.sample("apiserver_audit_event_total", "counter", "Audit events written.", log.events());
+        page.sample("apiserver_audit_event_total", "counter", "Audit events.", log.events());
+        let errors = log.errors().map(|(plugin, count)| (format!("plugin=\"{plugin}\""), count));
+        let help = "Audit events that did not arrive, by where they were to go.";
+        page.series("apiserver_audit_error_total", "counter", help, errors);
     }
     let labels = format!("git_version=\"{}\",platform=\"{}\"", health::git_version(), health::platform());
     page.series("kubernetes_build_info", "gauge", "What runs, as its labels.", [(labels, 1)]);

@@ -6,8 +6,9 @@ use super::review::{self, Review};
 use super::tls;
 use super::transport::{Peer, Transport, text};
 use bytes::{Bytes, BytesMut};
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, LOCATION, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, LOCATION, RETRY_AFTER, USER_AGENT};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::{Request, Response};
@@ -113,7 +114,7 @@ impl WebhookClient {
         timeout: Duration,
     ) -> Result<Value, String> {
         let transport = self.transport(&config.bundle)?;
-        let call = Call { transport: &transport, resolver: &self.resolver, deadline: Instant::now() + timeout };
+        let call = self.within(&transport, timeout);
         let url = config.url();
         let (uri, shown) = address(&url, timeout).ok_or_else(|| format!("parse {}: invalid URL", go::quote(&url)))?;
         let wrapped = |why: String| format!("Post {}: {why}", go::quote(&shown));
@@ -134,7 +135,7 @@ impl WebhookClient {
             return Err(format!("{} is no https URL", go::quote(url)));
         }
         let transport = self.transport(bundle)?;
-        let call = Call { transport: &transport, resolver: &self.resolver, deadline: Instant::now() + timeout };
+        let call = self.within(&transport, timeout);
         let config = ClientConfig { target: Target::Url(url.to_owned()), bundle: bundle.to_owned() };
         let answer = call.follow(&config, Method::GET, uri, Bytes::new()).await.map_err(|fault| match fault {
             Fault::Request(why) | Fault::Body(why) => format!("Get {}: {why}", go::quote(url)),
@@ -144,6 +145,16 @@ impl WebhookClient {
             200 => Ok(answer.body),
             code => Err(format!("Get {}: the answer has code {code}", go::quote(url))),
         }
+    }
+
+    fn within<'c>(&'c self, transport: &'c Transport, timeout: Duration) -> Call<'c> {
+        let deadline = Instant::now() + timeout;
+        Call { transport, resolver: &self.resolver, deadline, authorization: None }
+    }
+
+    /// Who finds services.
+    pub(super) fn resolver(&self) -> &Resolver {
+        &self.resolver
     }
 
     fn transport(&self, bundle: &str) -> Result<Arc<Transport>, String> {
@@ -174,7 +185,8 @@ fn address(url: &str, timeout: Duration) -> Option<(Uri, String)> {
     Some((shown.parse().ok()?, shown))
 }
 
-enum Fault {
+/// Why a call has no answer.
+pub(super) enum Fault {
     /// No answer came.
     Request(String),
     /// The time was over before an answer came.
@@ -183,20 +195,29 @@ enum Fault {
     Body(String),
 }
 
-struct Answer {
-    status: StatusCode,
+/// What comes back.
+pub(super) struct Answer {
+    /// The code.
+    pub status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
 }
 
-struct Call<'c> {
-    transport: &'c Transport,
-    resolver: &'c Resolver,
-    deadline: Instant,
+/// A call, with all that it takes to get its answer.
+pub(super) struct Call<'c> {
+    /// Where connections are.
+    pub transport: &'c Transport,
+    /// Who finds services.
+    pub resolver: &'c Resolver,
+    /// When it has to be over.
+    pub deadline: Instant,
+    /// What the header `Authorization` says to this host and port.
+    pub authorization: Option<(&'c HeaderValue, &'c Authority)>,
 }
 
 impl Call<'_> {
-    async fn post(&self, config: &ClientConfig, uri: Uri, body: Bytes) -> Result<Answer, Fault> {
+    /// Posts; again, where the answer asks for that.
+    pub async fn post(&self, config: &ClientConfig, uri: Uri, body: Bytes) -> Result<Answer, Fault> {
         for attempt in 0.. {
             let answer = self.follow(config, Method::POST, uri.clone(), body.clone()).await?;
             let wait = retry_after(&answer).filter(|_| attempt < RETRIES);
@@ -241,7 +262,10 @@ impl Call<'_> {
             }
             _ => Peer::Host(host, port),
         };
-        let request = request(uri, method, body).map_err(|e| Fault::Request(e.to_string()))?;
+        let mut request = request(uri, method, body).map_err(|e| Fault::Request(e.to_string()))?;
+        if let Some((value, _)) = self.authorization.filter(|(_, to)| uri.authority() == Some(to)) {
+            request.headers_mut().insert(AUTHORIZATION, value.clone());
+        }
         let sent = timeout_at(self.deadline, self.transport.send(&peer, self.resolver, &request)).await;
         let (response, sender) = sent.map_err(|_| Fault::Deadline)?.map_err(Fault::Request)?;
         let read = timeout_at(self.deadline, collect(response)).await;

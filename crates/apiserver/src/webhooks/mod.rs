@@ -5,10 +5,12 @@
 
 mod client;
 pub mod conversion;
+mod endpoint;
 mod resolve;
 mod review;
 mod tls;
 mod transport;
 
 pub use client::{ClientConfig, Target, WebhookClient};
+pub use endpoint::Endpoint;
 pub(crate) use review::Review;

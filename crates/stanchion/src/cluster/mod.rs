@@ -10,6 +10,7 @@ mod transport;
 
 pub use client::{Cluster, Failure, Found};
 pub use connect::{Connections, access};
+pub use credentials::Credentials;
 pub use kubeconfig::Kubeconfig;
 pub use tls::tls;
 pub use transport::Connection;

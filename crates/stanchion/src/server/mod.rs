@@ -273,6 +273,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     if plugins.has(Plugin::OwnerReferencesPermissionEnforcement) {
         admission = admission.with(OwnerReferences);
     }
+    let audit = args.audit.open(&webhooks)?;
     let options = apiserver::Options {
         authorizer,
         tokens: tokens.clone(),
@@ -280,8 +281,8 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
         admission: Arc::new(admission),
         plugins,
         optional: features.optional(),
+        audit: audit.clone(),
         converter: Arc::new(WebhookConverter::new(webhooks)),
-        audit: args.audit.open()?,
         limits: Limits { reading: args.max_requests_inflight, mutating: args.max_mutating_requests_inflight },
         advertised: address.to_string(),
         shared: storage.is_shared(),
@@ -349,6 +350,9 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     };
     if !finished {
         tracing::warn!("some requests were cut off at the end");
+    }
+    if let Some(audit) = audit {
+        audit.finish(END).await;
     }
     store.close().await;
     Ok(())
