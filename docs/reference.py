@@ -7,6 +7,7 @@ import re
 import ssl
 import subprocess
 import tempfile
+import urllib.error
 import urllib.request
 
 FLAGS = """# Commands and flags
@@ -22,6 +23,44 @@ dashboards made for kube-apiserver show something. A test compares this page wit
 | metric | type | labels | meaning |
 |---|---|---|---|
 """
+
+
+# What only some servers have: name, type, labels, meaning.
+ELSEWHERE = [("etcd_request_duration_seconds", "histogram", "`operation`", "Time that etcd took, by what it was asked (with `--storage etcd://…`).")]
+
+
+def guard(resources):
+    """The rules of a webhook or policy for new objects of some resources."""
+    return [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": resources}]
+
+
+def hook(name, resource, failure):
+    """A webhook that nobody answers."""
+    config = {"name": name, "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": failure}
+    return {**config, "clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": guard([resource])}
+
+
+# Webhooks and a policy that refuse something: path, kind, name, the rest.
+GUARDS = [
+    (
+        "validatingwebhookconfigurations",
+        "ValidatingWebhookConfiguration",
+        "a",
+        {"webhooks": [hook("fail.example.com", "services", "Fail"), hook("ignore.example.com", "endpoints", "Ignore")]},
+    ),
+    (
+        "validatingadmissionpolicies",
+        "ValidatingAdmissionPolicy",
+        "a",
+        {"spec": {"matchConstraints": {"resourceRules": guard(["secrets"])}, "validations": [{"expression": "false"}]}},
+    ),
+    (
+        "validatingadmissionpolicybindings",
+        "ValidatingAdmissionPolicyBinding",
+        "a",
+        {"spec": {"policyName": "a", "validationActions": ["Deny"]}},
+    ),
+]
 
 
 def help_of(stanchion, path):
@@ -50,7 +89,10 @@ def scrape(stanchion):
     with tempfile.TemporaryDirectory() as folder:
         token = pathlib.Path(folder) / "tokens"
         token.write_text('secret,admin,1,"system:masters"\n')
-        command = [stanchion, "server", "--data-dir", folder, "--listen", "127.0.0.1:0", "--token-auth-file", str(token), "--manager"]
+        policy = pathlib.Path(folder) / "audit.yaml"
+        policy.write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}")
+        audit = ["--audit-policy-file", str(policy), "--audit-log-path", str(pathlib.Path(folder) / "audit.log")]
+        command = [stanchion, "server", *audit, "--data-dir", folder, "--listen", "127.0.0.1:0", "--token-auth-file", str(token), "--manager"]
         process = subprocess.Popen(
             [*command, "--workloads", "simulated"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -62,10 +104,22 @@ def scrape(stanchion):
             def ask(path, body=None):
                 headers = {"Authorization": "Bearer secret", "Content-Type": "application/json"}
                 request = urllib.request.Request(address + path, body and json.dumps(body).encode(), headers)
-                with urllib.request.urlopen(request, context=context, timeout=20) as answer:
-                    return answer.read().decode()
+                try:
+                    with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+                        return answer.read().decode()
+                except urllib.error.HTTPError as refused:
+                    return refused.read().decode()
 
             ask("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}})
+            ask("/api/v1/componentstatuses")
+            ask("/healthz")
+            ask("/api/v1/namespaces/default/pods", {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "a"}]}})
+            for path, kind, name, more in GUARDS:
+                api = "admissionregistration.k8s.io/v1"
+                ask(f"/apis/{api}/{path}", {"apiVersion": api, "kind": kind, "metadata": {"name": name}, **more})
+            ask("/api/v1/namespaces/default/secrets", {"metadata": {"name": "a"}})
+            ask("/api/v1/namespaces/default/services", {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}})
+            ask("/api/v1/namespaces/default/endpoints", {"metadata": {"name": "x"}})
             ask("/api/v1/namespaces/default/configmaps?limit=1")
             ask("/api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=1&resourceVersion=1")
             return ask("/metrics")
@@ -87,9 +141,10 @@ def metrics(stanchion):
         names.update(label for label in re.findall(r'(\w+)="', inside) if label != "le")
     rows = [
         f"| `{name}` | {kinds[name]} | {', '.join(f'`{label}`' for label in sorted(labels.get(name, ())))} | {meanings.get(name, '')} |"
-        for name in sorted(kinds)
+        for name in kinds
     ]
-    return METRICS + "\n".join(rows) + "\n"
+    rows += [f"| `{name}` | {kind} | {labels} | {meaning} |" for name, kind, labels, meaning in ELSEWHERE]
+    return METRICS + "\n".join(sorted(rows)) + "\n"
 
 
 def pages(stanchion):

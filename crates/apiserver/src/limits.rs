@@ -71,6 +71,8 @@ impl Turnstiles {
             &["execute", "flow_schema", "priority_level"],
             &WAITS,
         );
+        // Those that ought to be the only ones are there from the start.
+        [READING, MUTATING].into_iter().for_each(|name| drop(waits.one(&["true", USERS, name])));
         Turnstiles { reading: side(limits.reading), mutating: side(limits.mutating), waits }
     }
 

@@ -10,7 +10,7 @@ use compat::etcd::Etcd;
 use compat::server::Server;
 use http_body_util::BodyExt;
 use object::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -224,6 +224,83 @@ async fn watch(targets: Targets, mut index: usize, mut from: u64) -> Vec<(u64, S
             }
         }
     }
+}
+
+const SERVICES: &str = "/api/v1/namespaces/default/services";
+
+/// Makes services one after the other, until there are so many or a server does not answer; gives their addresses and ports.
+async fn make_services(target: Target, name: String, count: usize) -> Vec<(String, i64)> {
+    let (mut client, mut made) = (Client::new(target), Vec::new());
+    for i in 0..count {
+        let body =
+            format!(r#"{{"metadata":{{"name":"{name}-{i}"}},"spec":{{"type":"NodePort","ports":[{{"port":80}}]}}}}"#);
+        let Some((code, service)) = ask(&mut client, "POST", SERVICES, &body).await else { return made };
+        assert_eq!(code, 201, "{service:?}");
+        made.push(taken(&service));
+    }
+    made
+}
+
+/// The address and the node port of a service.
+fn taken(service: &Value) -> (String, i64) {
+    let ports = service.at(&["spec", "ports"]).and_then(Value::as_array).unwrap();
+    let port = ports[0].get("nodePort").and_then(Value::as_int).unwrap();
+    (text(service, &["spec", "clusterIP"]).to_owned(), port)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn services_made_on_several_servers_at_once_share_nothing() {
+    let Some(etcd) = Etcd::start() else { return };
+    let (first, mut second) = (start(&etcd), start(&etcd));
+    let makers: Vec<_> = (0..8)
+        .map(|i| {
+            let target = if i % 2 == 0 { first.target.clone() } else { second.target.clone() };
+            tokio::spawn(make_services(target, format!("s{i}"), 10))
+        })
+        .collect();
+    let mut all = Vec::new();
+    for maker in makers {
+        all.extend(maker.await.unwrap());
+    }
+    assert_eq!(all.len(), 80);
+    distinct(&all);
+
+    // One is killed while both give away; what it began is there in full or not at all.
+    let dying: Vec<_> =
+        (0..4).map(|i| tokio::spawn(make_services(second.target.clone(), format!("d{i}"), 30))).collect();
+    let living = make_services(first.target.clone(), "l".to_owned(), 10);
+    let killed = async {
+        sleep(Duration::from_millis(100)).await;
+        second.kill();
+    };
+    let (living, ()) = tokio::join!(living, killed);
+    assert_eq!(living.len(), 10);
+    for one in dying {
+        one.await.unwrap();
+    }
+    let mut client = Client::new(first.target.clone());
+    let (_, list) = ask(&mut client, "GET", SERVICES, "").await.unwrap();
+    let services = list.get("items").and_then(Value::as_array).unwrap();
+    let nodes = services.iter().filter(|service| text(service, &["spec", "type"]) == "NodePort");
+    let held: Vec<(String, i64)> = nodes.map(taken).collect();
+    distinct(&held);
+
+    // What one of them had is free when it is gone.
+    let (address, port) = held[0].clone();
+    let name = services.iter().find(|s| text(s, &["spec", "clusterIP"]) == address).unwrap().name().to_owned();
+    assert_eq!(ask(&mut client, "DELETE", &format!("{SERVICES}/{name}"), "").await.unwrap().0, 200);
+    let body = format!(
+        r#"{{"metadata":{{"name":"again"}},"spec":{{"type":"NodePort","clusterIP":"{address}","ports":[{{"port":80,"nodePort":{port}}}]}}}}"#
+    );
+    let (code, again) = ask(&mut client, "POST", SERVICES, &body).await.unwrap();
+    assert_eq!((code, taken(&again)), (201, (address, port)));
+}
+
+/// No address and no port is there twice.
+fn distinct(all: &[(String, i64)]) {
+    let addresses: BTreeSet<_> = all.iter().map(|(address, _)| address).collect();
+    let ports: BTreeSet<_> = all.iter().map(|(_, port)| port).collect();
+    assert_eq!((addresses.len(), ports.len()), (all.len(), all.len()), "{all:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::{
-    BoxFuture, Change, Clock, Entry, Expect, Histogram, Key, ListOptions, Page, Range, ReadError, Replica, Revision,
-    Stats, Store, SystemClock, Watch, WatchError, Write, WriteError,
+    BoxFuture, Change, Claim, Clock, Entry, Expect, Histogram, Key, ListOptions, Page, Range, ReadError, Replica,
+    Revision, Stats, Store, SystemClock, Watch, WatchError, Write, WriteError,
 };
 use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -192,12 +192,12 @@ impl Etcd {
 
 impl Inner {
     /// A write, from begin to end.
-    async fn commit(self: Arc<Self>, write: Write) -> Result<Revision, WriteError> {
+    async fn commit(self: Arc<Self>, write: Write, claim: Option<Claim>) -> Result<Revision, WriteError> {
         let open = self.open.read().await;
         if !*open {
             return Err(WriteError::Closed);
         }
-        self.write(&write).await
+        self.write(&write, claim.as_ref()).await
     }
 }
 
@@ -224,7 +224,18 @@ impl Store for Etcd {
     }
 
     fn write(&self, write: Write) -> BoxFuture<'_, Result<Revision, WriteError>> {
-        let task = tokio::spawn(self.inner.clone().commit(write));
+        self.write_claimed(write, None)
+    }
+
+    fn claim<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Claim>, ReadError>> {
+        Box::pin(async move {
+            let revision = reads::last_claim(&self.inner, name).await?;
+            Ok(Some(Claim { name: name.to_owned(), revision }))
+        })
+    }
+
+    fn write_claimed(&self, write: Write, claim: Option<Claim>) -> BoxFuture<'_, Result<Revision, WriteError>> {
+        let task = tokio::spawn(self.inner.clone().commit(write, claim));
         Box::pin(async { task.await.unwrap_or_else(|_| Err(WriteError::Closed)) })
     }
 
@@ -248,7 +259,7 @@ impl Store for Etcd {
                 }
                 keys.insert(write.key.clone());
                 let inner = inner.clone();
-                under_way.push(async move { (index, write.key.clone(), inner.commit(write).await) });
+                under_way.push(async move { (index, write.key.clone(), inner.commit(write, None).await) });
             }
             while let Some(done) = under_way.next().await {
                 note(done, &mut keys);

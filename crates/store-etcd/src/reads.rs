@@ -3,7 +3,8 @@
 use crate::etcd::{Inner, TIMED_OUT};
 use crate::grpc::{Error, Repeat};
 use crate::load::RANGE;
-use crate::proto::{HeaderOnly, PutRequest, RangeRequest, RangeResponse, revision};
+use crate::proto::{HeaderOnly, PutRequest, RangeRequest, RangeResponse, revision, unsigned};
+use crate::writes::claimed;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{ReadError, Revision};
@@ -63,6 +64,14 @@ pub(crate) async fn barrier(inner: &Inner) -> Result<Revision, ReadError> {
     let response: Result<HeaderOnly, Error> =
         inner.channel.call(PUT, &request, inner.options.patience, Repeat::Freely).await;
     response.map(|response| revision(response.header.as_ref())).map_err(unavailable)
+}
+
+/// When somebody last wrote with a claim of a name; 0 for never.
+pub(crate) async fn last_claim(inner: &Inner, name: &str) -> Result<Revision, ReadError> {
+    let request = RangeRequest { key: inner.names.own(&claimed(name)), ..RangeRequest::default() };
+    let response = inner.channel.call(RANGE, &request, inner.options.patience, Repeat::Freely).await;
+    let response: RangeResponse = response.map_err(unavailable)?;
+    Ok(response.kvs.first().map_or(0, |kv| unsigned(kv.mod_revision)))
 }
 
 async fn reached(inner: &Inner, revision: Revision, patience: Duration) -> bool {

@@ -10,7 +10,7 @@ use crate::proto::{
 use bytes::Bytes;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use store::{Change, Expect, Revision, Write, WriteError};
+use store::{Change, Claim, Expect, Revision, Write, WriteError};
 use tokio::time::timeout;
 
 /// The method of transactions.
@@ -19,19 +19,24 @@ pub(crate) const TXN: &str = "/etcdserverpb.KV/Txn";
 const LARGEST: usize = 3 << 19;
 
 impl Inner {
-    /// Does a write; answers when the copy has it.
-    pub(crate) async fn write(&self, write: &Write) -> Result<Revision, WriteError> {
+    /// Does a write, if its claim holds; answers when the copy has it.
+    pub(crate) async fn write(&self, write: &Write, claim: Option<&Claim>) -> Result<Revision, WriteError> {
         let Some(key) = self.names.theirs(&write.key) else {
             let root = &self.options.root;
             return Err(WriteError::Unavailable(format!("the key {} does not begin with {root}", write.key)));
         };
         let started = Instant::now();
-        let response = self.transact(&key, write).await;
+        let response = self.transact(&key, write, claim).await;
         self.durations.lock().of(write).record(started.elapsed());
         let response = response.map_err(|error| failure(write, &error))?;
         if !response.succeeded {
             let current = response.key_value().map(|kv| entry(write.key.clone(), &kv));
-            return Err(WriteError::Conflict { current });
+            let fits = match write.expect {
+                Expect::Absent => current.is_none(),
+                Expect::Revision(revision) => current.as_ref().is_some_and(|entry| entry.mod_revision == revision),
+                Expect::Any => current.is_some() || write.change != Change::Delete,
+            };
+            return Err(if fits && claim.is_some() { WriteError::Overtaken } else { WriteError::Conflict { current } });
         }
         self.writes.fetch_add(1, Ordering::Relaxed);
         let revision = revision(response.header.as_ref());
@@ -40,7 +45,7 @@ impl Inner {
         Ok(revision)
     }
 
-    async fn transact(&self, key: &Bytes, write: &Write) -> Result<TxnResponse, Error> {
+    async fn transact(&self, key: &Bytes, write: &Write, claim: Option<&Claim>) -> Result<TxnResponse, Error> {
         let patience = self.options.patience;
         let mut again = true;
         loop {
@@ -51,7 +56,10 @@ impl Inner {
                 }
                 _ => 0,
             };
-            let request = transaction(key, write, lease);
+            let mut request = transaction(key, write, lease);
+            if let Some(claim) = claim {
+                bind(&mut request, self.names.own(&claimed(&claim.name)), claim.revision);
+            }
             match self.channel.call(TXN, &request, patience, Repeat::IfUndone).await {
                 Err(error) if again && error.says("lease not found") => {
                     self.leases.forget(lease).await;
@@ -85,6 +93,18 @@ fn transaction(key: &Bytes, write: &Write, lease: i64) -> TxnRequest {
         success: vec![change.into()],
         failure: vec![Op::Range(RangeRequest { key: key.clone(), ..RangeRequest::default() }).into()],
     }
+}
+
+/// The name of the key that is written with each decision about something.
+pub(crate) fn claimed(name: &str) -> String {
+    format!("claims/{name}")
+}
+
+/// Has a transaction succeed only if the key of a claim is as it was, and write that key, too.
+fn bind(request: &mut TxnRequest, key: Bytes, revision: Revision) {
+    let than = Some(Than::ModRevision(signed(revision)));
+    request.compare.push(Compare { result: EQUAL, target: MOD, key: key.clone(), than });
+    request.success.push(Op::Put(PutRequest { key, ..PutRequest::default() }).into());
 }
 
 /// A failure before the write itself: whatever it was, nothing was written.

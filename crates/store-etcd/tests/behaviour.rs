@@ -55,6 +55,29 @@ async fn a_read_sees_what_was_written_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_decisions_about_the_same_thing_one_is_written() {
+    let Some((one, server)) = fresh().await else { return };
+    let two = open(options(&server)).await;
+    let mut held = Vec::new();
+    for store in [&one, &two] {
+        held.push(store.claim("numbers").await.unwrap());
+    }
+    let elsewhere = two.claim("names").await.unwrap();
+    let mut watch = two.watch(&Range::prefix(""), two.revision()).await.unwrap();
+    let write = |key: &str| Write::put(key, Expect::Absent, "1");
+    one.write_claimed(write("a"), held[0].clone()).await.unwrap();
+    assert!(matches!(two.write_claimed(write("b"), held[1].clone()).await, Err(WriteError::Overtaken)));
+    assert!(matches!(one.write_claimed(write("b"), held[0].clone()).await, Err(WriteError::Overtaken)));
+    // What is wrong with the key itself is told first.
+    assert!(matches!(two.write_claimed(write("a"), held[1].clone()).await, Err(WriteError::Conflict { .. })));
+    two.write_claimed(write("c"), elsewhere).await.unwrap();
+    let again = two.claim("numbers").await.unwrap();
+    two.write_claimed(write("b"), again).await.unwrap();
+    let keys: Vec<String> = seen(&mut watch, 3).await.into_iter().map(|event| event.1).collect();
+    assert_eq!(keys, ["a", "c", "b"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_expire_as_deletes() {
     let Some((store, _server)) = fresh().await else { return };
     let mut watch = store.watch(&Range::prefix(""), store.revision()).await.unwrap();

@@ -42,6 +42,9 @@ pub enum WriteError {
         /// The key's present state; `None` if it does not exist.
         current: Option<Entry>,
     },
+    /// Somebody else decided about the same thing meanwhile; see [`Store::write_claimed`](crate::Store::write_claimed).
+    #[error("another server decided about the same at the same time")]
+    Overtaken,
     /// Key or value is larger than the store takes.
     #[error("{what} of {size} bytes is over the limit of {limit}")]
     TooLarge {

@@ -43,5 +43,5 @@ pub use replica::{Applied, Replica};
 pub use stats::{Histogram, Stats};
 pub use store::{Batch, BoxFuture, Store, Watch, WatchSource};
 pub use types::{
-    Change, Entry, Event, EventKind, Expect, FIRST_REVISION, Key, ListOptions, Page, Range, Revision, Write,
+    Change, Claim, Entry, Event, EventKind, Expect, FIRST_REVISION, Key, ListOptions, Page, Range, Revision, Write,
 };

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::{Entry, Event, ListOptions, Page, Range, ReadError, Revision, Stats, WatchError, Write, WriteError};
+use crate::{Claim, Entry, Event, ListOptions, Page, Range, ReadError, Revision, Stats, WatchError, Write, WriteError};
 
 /// A future that a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -30,6 +30,21 @@ pub trait Store: Send + Sync + 'static {
     /// own revision; the answers are in the order of the writes. Writes of one key take place in their order; a backend
     /// that is reached over a network need not keep it among different keys.
     fn write_all(&self, writes: Vec<Write>) -> BoxFuture<'_, Vec<Result<Revision, WriteError>>>;
+
+    /// Begins a decision that depends on what is stored and that others must not make at the same time, such as which
+    /// of several numbers is free. What is read from now on is fit to decide by; [`Store::write_claimed`] writes the
+    /// decision. Nothing is held meanwhile. None where one process alone writes, which can take turns by itself.
+    fn claim<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Claim>, ReadError>> {
+        let _ = name;
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// As [`Store::write`], if nobody wrote with a claim of that name since it was made; else the error is
+    /// [`WriteError::Overtaken`].
+    fn write_claimed(&self, write: Write, claim: Option<Claim>) -> BoxFuture<'_, Result<Revision, WriteError>> {
+        let _ = claim;
+        self.write(write)
+    }
 
     /// Watches `range` from just after revision `after`: every later event, in order, without gap or repetition.
     /// A revision in the future is allowed: the watch starts silent and gives only events after it.

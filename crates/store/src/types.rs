@@ -118,6 +118,15 @@ pub enum Change {
     Delete,
 }
 
+/// A decision that is under way; see [`Store::claim`](crate::Store::claim).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// What is decided about.
+    pub name: String,
+    /// When somebody last wrote such a decision; 0 for never.
+    pub revision: Revision,
+}
+
 /// One conditional write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {

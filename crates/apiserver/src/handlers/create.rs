@@ -117,6 +117,8 @@ async fn store_named(
     let Named { options, owns, version, prefix, option_values } = named;
     let (generates, admits) = (prefix.is_some(), server.options.admission.concerns(&resource));
     let mut allocation = Allocation::default();
+    let bare = Allocation::concerns(&resource).then(|| object.clone());
+    let mut allocates = true;
     for attempt in 1.. {
         if let Some(prefix) = prefix.as_ref().filter(|_| attempt > 1) {
             object.metadata_mut().insert("name", generate(prefix)?);
@@ -125,7 +127,11 @@ async fn store_named(
         if attempt == 1 {
             let checked = resource.strategy.validate(&object);
             write::judge(request, &object, &name, Vec::new(), checked)?;
+        }
+        if std::mem::take(&mut allocates) {
             allocation.complete(&*server.store, &resource, &mut object, None, options.dry_run).await?;
+        }
+        if attempt == 1 {
             let mut warnings = Vec::new();
             let asked = write::asked(request, Part::Main, options.dry_run, None);
             let judged = plugins::validate(asked, &object, &mut warnings).await;
@@ -165,7 +171,8 @@ async fn store_named(
             Some(naming) => &server.save(&resource, naming.named(&object)).await?,
             None => &stored,
         };
-        match server.store.write(write::put(request, key.as_str().into(), Expect::Absent, kept)).await {
+        let put = write::put(request, key.as_str().into(), Expect::Absent, kept);
+        match server.store.write_claimed(put, allocation.claim()).await {
             Ok(version) => {
                 match naming {
                     Some(naming) => naming.finish(&key).await,
@@ -173,10 +180,15 @@ async fn store_named(
                 }
                 return Ok(Shown { stored, version });
             }
-            Err(WriteError::Conflict { current: Some(entry) }) if !generates || attempt == TRIES => {
+            Err(WriteError::Conflict { current: Some(entry) }) if !generates || attempt >= TRIES => {
                 return Err(already_exists(request, &name, &entry).into());
             }
             Err(WriteError::Conflict { .. }) => {}
+            // The other server got on, so that this ends.
+            Err(WriteError::Overtaken) => {
+                (allocation, allocates) = (Allocation::default(), true);
+                object = bare.clone().unwrap_or_default();
+            }
             Err(error) => return Err(registry::write_failure(&error)),
         }
     }

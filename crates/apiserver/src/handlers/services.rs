@@ -1,6 +1,8 @@
 //! Addresses and node ports of services: those that are asked for are checked, the others chosen.
 //!
-//! What is in use is read from the services themselves. While one is written that gets something, no other does.
+//! What is in use is read from the services themselves, so that nothing is ever lost or left over. While one is written
+//! that gets something, no other is on this server; where another server was faster, the store refuses the write
+//! ([`store::Claim`]), and it is chosen again.
 
 use crate::answer::{Failure, Outcome};
 use crate::catalogue::Resource;
@@ -11,7 +13,7 @@ use object::{Status, Value};
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
-use store::{ListOptions, Range, Store};
+use store::{Claim, ListOptions, Range, Store};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// The addresses of services, 10.0.0.0/24 without the network's own and the last one.
@@ -33,9 +35,23 @@ static ALLOCATING: Mutex<()> = Mutex::const_new(());
 
 /// What a service got; keep it until the service is stored.
 #[derive(Debug, Default)]
-pub(crate) struct Allocation(Option<MutexGuard<'static, ()>>);
+pub(crate) struct Allocation(Option<Turn>);
+
+#[derive(Debug)]
+struct Turn {
+    _alone: MutexGuard<'static, ()>,
+    claim: Option<Claim>,
+}
+
+/// What is decided about, for the store.
+const CLAIM: &str = "services";
 
 impl Allocation {
+    /// Whether objects of a resource may get something.
+    pub fn concerns(resource: &Resource) -> bool {
+        resource.plural == "services" && resource.group.is_empty()
+    }
+
     /// Gives a valid service that is to be stored the addresses and ports that it needs; `old` is the stored one. In a dry
     /// run nothing is looked for. Other kinds stay as they are.
     pub async fn complete(
@@ -46,7 +62,7 @@ impl Allocation {
         old: Option<&Value>,
         dry_run: bool,
     ) -> Outcome<()> {
-        if resource.plural != "services" || !resource.group.is_empty() {
+        if !Self::concerns(resource) {
             return Ok(());
         }
         let wanted = Wanted::of(service, old);
@@ -54,7 +70,10 @@ impl Allocation {
             return Ok(());
         }
         if self.0.is_none() {
-            self.0 = Some(ALLOCATING.lock().await);
+            let alone = ALLOCATING.lock().await;
+            // A dry run decides nothing.
+            let claim = if dry_run { None } else { store.claim(CLAIM).await.map_err(registry::read_failure)? };
+            self.0 = Some(Turn { _alone: alone, claim });
         }
         let page = store.list(&Range::prefix(resource.storage.prefix.as_str()), ListOptions::default()).await;
         let own = registry::key(resource, service.namespace(), service.name());
@@ -68,6 +87,11 @@ impl Allocation {
             }
         }
         allocate(service, &wanted, used, dry_run)
+    }
+
+    /// With what the service is to be written.
+    pub fn claim(&self) -> Option<Claim> {
+        self.0.as_ref().and_then(|turn| turn.claim.clone())
     }
 }
 

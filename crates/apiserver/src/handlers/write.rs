@@ -15,7 +15,7 @@ use crate::strategy::{Checked, Part, Writer};
 use object::field::{FieldError, Path, Shown as ShownValue};
 use object::{Map, Status, Value, go, names};
 use std::borrow::Cow;
-use store::{Entry, Expect, Revision, WriteError};
+use store::{Claim, Entry, Expect, Revision, WriteError};
 
 /// How often a write is tried again after somebody else was faster.
 const TRIES: usize = 100;
@@ -204,6 +204,8 @@ where
             Err(Replace::Conflict) => {
                 return Err(Status::modified(request.resource.qualified(), &request.info.name).into());
             }
+            // The other one got on, so that this ends.
+            Err(Replace::Overtaken) => {}
             Err(Replace::Failed(failure)) => return Err(failure),
             Ok(shown) => return Ok((200, shown)),
         }
@@ -252,6 +254,8 @@ pub(crate) async fn check_escalation(request: &Request<'_>, old: Option<&Value>,
 enum Replace {
     /// Somebody else was faster.
     Conflict,
+    /// Another server gave away addresses or ports meanwhile.
+    Overtaken,
     Failed(Failure),
 }
 
@@ -437,7 +441,7 @@ async fn replace(
         judged?;
     }
     let charge = plugins::charge(asked(request, change.part, change.options.dry_run, Some(live)), &object).await?;
-    let replaced = put_in_place(request, change, entry, current, live, object).await;
+    let replaced = put_in_place(request, change, entry, current, live, object, allocation.claim()).await;
     if replaced.is_err() {
         charge.give_back().await;
     }
@@ -452,6 +456,7 @@ async fn put_in_place(
     current: &Stored,
     live: &Value,
     object: Value,
+    claim: Option<Claim>,
 ) -> Result<Shown, Replace> {
     let server = request.server.clone();
     let resource = request.resource.clone();
@@ -474,12 +479,13 @@ async fn put_in_place(
         return Ok(Shown { stored, version: entry.mod_revision });
     }
     let write = put(request, entry.key.clone(), Expect::Revision(entry.mod_revision), &stored);
-    match server.store.write(write).await {
+    match server.store.write_claimed(write, claim).await {
         Ok(version) => {
             server.committed(&resource, &entry.key).await;
             Ok(Shown { stored, version })
         }
         Err(WriteError::Conflict { .. }) => Err(Replace::Conflict),
+        Err(WriteError::Overtaken) => Err(Replace::Overtaken),
         Err(error) => Err(registry::write_failure(&error).into()),
     }
 }

@@ -53,6 +53,8 @@ impl Default for Identity {
             &[],
             &LEFT_SECONDS,
         );
+        // The only series is there from the start.
+        drop(certificates.one(&[]));
         let (success, other) = (attempts.one(&["success"]), users.one(&["other"]));
         let allowed = decisions.one(&["allowed"]);
         Identity { attempts, users, decisions, success, other, allowed, certificates }

@@ -349,6 +349,7 @@ mod tests {
                 ("authentication_attempts", 1),
                 ("authenticated_user_requests", 1),
                 ("authorization_attempts_total", 1),
+                ("apiserver_client_certificate_expiration_seconds", 1),
             ]
         );
     }

@@ -200,6 +200,7 @@ pub fn write_failure(error: &WriteError) -> Failure {
             Status::too_large(format!("the object takes {size} bytes, limit is {limit}")).into()
         }
         WriteError::NoSpace { .. } => Status::internal(error).into(),
+        WriteError::Overtaken => Status::internal(error).into(),
         // Nobody should do by themselves again what may have been done.
         WriteError::Uncertain(why) => Status::unknown(why.clone()).into(),
         WriteError::Unavailable(why) => unavailable(why),
