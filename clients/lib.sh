@@ -28,7 +28,7 @@ start_server() {
     : >"$work/server.out"
     "$STANCHION" server --in-memory --data-dir "$data" --listen 127.0.0.1:0 "$@" >"$work/server.out" 2>"$work/server.err" &
     server=$!
-    for _ in $(seq 200); do
+    for _ in $(seq 2400); do
         grep -q '^export KUBECONFIG=' "$work/server.out" && break
         kill -0 "$server" 2>/dev/null || break
         sleep 0.05
@@ -110,14 +110,23 @@ refused() {
     fi
 }
 
-# soon COMMAND...: waits until the command ends well, ten seconds at most.
+# soon COMMAND...: waits until the command ends well, two minutes at most.
 soon() {
-    for _ in $(seq 100); do
+    local end=$((SECONDS + 120))
+    while [ $SECONDS -lt $end ]; do
         "$@" >/dev/null 2>&1 && return 0
         sleep 0.1
     done
     return 1
 }
+
+# watchers RESOURCE: how many watches of the resource are open.
+watchers() {
+    k get --raw /metrics | sed -n "/^apiserver_longrunning_requests{.*resource=\"$1\".*verb=\"WATCH\"/s/.* //p" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# watched RESOURCE BEFORE: whether there are more watches of the resource than BEFORE.
+watched() { [ "$(watchers "$1")" -gt "$2" ]; }
 
 # field RESOURCE/NAME JSONPATH: what the object has there.
 field() { k get "$1" -o jsonpath="{$2}"; }

@@ -56,7 +56,7 @@ works "the operator ends" stop_operator
 works "an object while nobody looks" cup two 5 green
 start_operator
 works "is seen after a restart" soon is cm/two .data.size 5
-works "delete waits for the handler" k delete cup one --timeout=20s
+works "delete waits for the handler" k delete cup one --timeout=120s
 works "which ran" k get cm one-washed
 refused "the object is gone" NotFound k get cup one
 works "the operator ends again" stop_operator

@@ -34,4 +34,4 @@ refused "but not more" 'Error from server \(Forbidden\): secrets is forbidden: U
 says "describe a role" 'configmaps +\[\] +\[\] +\[get list\]' k describe role r
 says "describe a deployment" 'Name: +d\s.*Replicas: +2 desired' k describe deployment d
 says "describe a pod" 'Status: +Pending' k describe pod p
-says "delete a pod" 'pod "p" deleted' k delete pod p --timeout=20s
+says "delete a pod" 'pod "p" deleted' k delete pod p --timeout=120s

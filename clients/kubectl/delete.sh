@@ -48,7 +48,8 @@ END
 says "a namespace" 'namespace "full" deleted' k delete namespace full --wait=false
 says "it is ending" 'Terminating' k get namespace full
 refused "nothing is created there" 'forbidden: unable to create new content in namespace full because it is being terminated' k create configmap late -n full
-says "it says what is left" 'NamespaceFinalizersRemaining|NamespaceContentRemaining' sh -c "sleep 1; '$KUBECTL' get namespace full -o yaml"
+left() { k get namespace full -o yaml | grep -qE 'NamespaceFinalizersRemaining|NamespaceContentRemaining'; }
+works "it says what is left" soon left
 k patch widget held -n full --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null
-works "it ends when it is empty" k wait namespace/full --for=delete --timeout=20s
+works "it ends when it is empty" k wait namespace/full --for=delete --timeout=120s
 refused "default stays" 'is forbidden: this namespace may not be deleted' k delete namespace default

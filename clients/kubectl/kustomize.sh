@@ -46,7 +46,7 @@ says "the changed one has another name" 'configmap/my-settings-[a-z0-9]+ created
 says "and the old one is pruned" 'configmap/my-settings-[a-z0-9]+ pruned' k apply -k over --prune -l team=a --prune-allowlist=core/v1/ConfigMap
 says "get -k" 'deployment.apps/my-web' k get -k over
 # The namespace may end before the others are asked for.
-says "delete -k" 'namespace "shop" deleted' k delete -k over --ignore-not-found --timeout=30s
+says "delete -k" 'namespace "shop" deleted' k delete -k over --ignore-not-found --timeout=120s
 
 # one NAME...: config maps of a set.
 one() {
@@ -102,6 +102,7 @@ k create deployment d --image=x >/dev/null
 says "patch a status" 'deployment.apps/d patched' k patch deployment d --subresource=status --type=merge -p '{"status":{"replicas":4}}'
 prints "it is there" 4 k get deployment d --subresource=status -o 'jsonpath={.status.replicas}'
 says "patch a scale" 'patched' k patch deployment d --subresource=scale --type=merge -p '{"spec":{"replicas":2}}'
+says "a scale as a table" 'NAME +DESIRED +AVAILABLE +AGE\s+d +2 +4' k get deployment d --subresource=scale
 prints "it is scaled" 2 field deployment/d .spec.replicas
 says "replace a status" 'replaced' sh -c "'$KUBECTL' get deployment d -o json | jq '.status.replicas = 5 | .spec.replicas = 9' | '$KUBECTL' replace --subresource=status -f -"
 prints "only that" "5 2" k get deployment d -o 'jsonpath={.status.replicas} {.spec.replicas}'

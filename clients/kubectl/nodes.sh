@@ -9,8 +9,8 @@ says "they are ready" 'node-1 +Ready.*node-2 +Ready.*node-3 +Ready' k get nodes
 says "describe a node" 'Name: +node-1.*KubeletReady.*Capacity:.*Allocated resources' k describe node node-1
 k create deployment web --image=nginx --replicas=4 >/dev/null
 k run single --image=nginx --overrides='{"spec": {"nodeName": "node-1"}}' >/dev/null
-works "pods run" k rollout status deployment/web --timeout=30s
-works "a single one too" k wait pod/single --for=condition=Ready --timeout=30s
+works "pods run" k rollout status deployment/web --timeout=120s
+works "a single one too" k wait pod/single --for=condition=Ready --timeout=120s
 
 says "cordon" 'node/node-1 cordoned' k cordon node-1
 says "cordon again" 'node/node-1 already cordoned' k cordon node-1
@@ -18,16 +18,16 @@ says "it takes no pods" 'node-1 +Ready,SchedulingDisabled' k get nodes
 refused "drain leaves pods that nobody makes again" 'cannot delete Pods that declare no controller \(use --force to override\): default/single' k drain node-1
 says "drain by force" 'pod/single evicted.*node/node-1 drained' k drain node-1 --force --timeout=60s
 prints "nothing is left there" "" k get pods -o name --field-selector=spec.nodeName=node-1
-works "the others are elsewhere" k rollout status deployment/web --timeout=30s
+works "the others are elsewhere" k rollout status deployment/web --timeout=120s
 says "uncordon" 'node/node-1 uncordoned' k uncordon node-1
 says "uncordon again" 'node/node-1 already uncordoned' k uncordon node-1
 
 says "a budget" 'poddisruptionbudget.policy/web created' k create poddisruptionbudget web --selector=app=web --min-available=4
 is_counted() { [ "$(field pdb/web .status.currentHealthy)" = 4 ]; }
 works "it counts" soon is_counted
-refused "a drain keeps to it" "Cannot evict pod as it would violate the pod.s disruption budget" k drain node-2 node-3 --timeout=3s
+refused "a drain keeps to it" "Cannot evict pod as it would violate the pod.s disruption budget" k drain node-2 node-3 --timeout=6s
 k scale deployment/web --replicas=6 >/dev/null
-k rollout status deployment/web --timeout=30s >/dev/null
+k rollout status deployment/web --timeout=120s >/dev/null
 is_loose() { [ "$(field pdb/web .status.disruptionsAllowed)" = 2 ]; }
 works "more pods loosen it" soon is_loose
 says "then the drain ends" 'node/node-2 drained' k drain node-2 --timeout=60s
@@ -42,17 +42,18 @@ says "take it off" 'node/node-3 untainted' k taint node node-3 kind-
 refused "which is not there" 'taint "kind" not found' k taint node node-3 kind-
 says "taint nodes by label" 'node/node-1 tainted.*node/node-2 tainted.*node/node-3 tainted' k taint node -l kubernetes.io/os=linux only=big:NoSchedule
 k run waits --image=nginx >/dev/null
-works "nobody runs what does not tolerate it" k wait pod/waits --for=jsonpath='{.status.conditions[?(@.type=="PodScheduled")].reason}'=Unschedulable --timeout=20s
+works "nobody runs what does not tolerate it" k wait pod/waits --for=jsonpath='{.status.conditions[?(@.type=="PodScheduled")].reason}'=Unschedulable --timeout=120s
 says "and an event says why" 'FailedScheduling.*untolerated taint' k events --for pod/waits
 k taint node --all only- >/dev/null
-works "it runs without" k wait pod/waits --for=condition=Ready --timeout=20s
+works "it runs without" k wait pod/waits --for=condition=Ready --timeout=120s
 
 says "events" 'Scheduled +Pod/waits.*Successfully assigned default/waits to node-' k events
 says "events of one type" 'LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\s+.* Warning +FailedScheduling' k events --types=Warning
 says "events in all namespaces" 'NAMESPACE +LAST SEEN' k events -A
 says "events in JSON" 'EventList|"kind": "Event"' k events --for pod/waits -o json
+before=$(watchers events)
 k get events --watch-only -o name >"$work/events" 2>/dev/null &
-sleep 1
+soon watched events "$before"
 k run seen --image=nginx >/dev/null
 works "events are watched" soon grep -q event/seen "$work/events"
 says "describe shows events" 'Events:.*Successfully assigned default/seen' sh -c "'$KUBECTL' wait pod/seen --for=condition=Ready >/dev/null; '$KUBECTL' describe pod seen"
@@ -74,10 +75,10 @@ refused "run and attach" "$no_nodes" timeout 30 "$KUBECTL" run -i --rm shell --i
 refused "top of pods" 'Metrics API not available' k top pods
 refused "top of nodes" 'Metrics API not available' k top nodes
 works "debug adds a container" k debug seen --image=busybox --container=debugger
-works "which runs" k wait pod/seen --for=jsonpath='{.status.ephemeralContainerStatuses[0].state.running}' --timeout=20s
+works "which runs" k wait pod/seen --for=jsonpath='{.status.ephemeralContainerStatuses[0].state.running}' --timeout=120s
 refused "debug and attach" "$no_nodes" timeout 30 "$KUBECTL" debug -i seen --image=busybox --container=second
 works "debug a copy" k debug seen --image=busybox --copy-to=copy --container=debugger
-works "the copy runs" k wait pod/copy --for=condition=Ready --timeout=20s
+works "the copy runs" k wait pod/copy --for=condition=Ready --timeout=120s
 says "debug a node" 'Creating debugging pod node-debugger-node-1-[a-z0-9]+ with container debugger on node node-1' k debug node/node-1 --image=busybox
 refused "debug no node" 'nodes "none" not found' k debug node/none --image=busybox
 k proxy --port=0 >"$work/proxy" 2>&1 &

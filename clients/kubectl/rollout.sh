@@ -4,21 +4,21 @@ source "$(dirname "$0")/../lib.sh"
 start_server --workloads simulated --simulated-pod-start 200ms
 
 says "run a pod" 'pod/p created' k run p --image=nginx --port=80 --labels=app=p --env=A=a
-works "it gets ready" k wait pod/p --for=condition=Ready --timeout=20s
+works "it gets ready" k wait pod/p --for=condition=Ready --timeout=120s
 says "it has a node and an address" 'p +1/1 +Running +0 .* 10\.[0-9.]+ +node-[0-9]' k get pods -o wide
 says "run and expose" 'service/q created.*pod/q created|pod/q created.*service/q created' k run q --image=nginx --port=80 --expose
 says "run for once" 'pod/once created' k run once --image=busybox --restart=Never -- true
-works "it ends" k wait pod/once --for=jsonpath='{.status.phase}'=Succeeded --timeout=20s
+works "it ends" k wait pod/once --for=jsonpath='{.status.phase}'=Succeeded --timeout=120s
 says "run by a dry run" 'name: r.*containerPort: 80' k run r --image=nginx --port=80 --dry-run=client -o yaml
 
 k create deployment web --image=nginx:1 --replicas=3 --port=80 >/dev/null
-says "roll-out status" 'deployment "web" successfully rolled out' k rollout status deployment/web --timeout=30s
-works "wait for a condition of a deployment" k wait deployment/web --for=condition=Available --timeout=20s
-says "wait for a number" 'condition met' k wait deployment/web --for=jsonpath='{.status.readyReplicas}'=3 --timeout=20s
-says "wait for all by label" '(condition met.*){3}' k wait pods -l app=web --for=condition=Ready --timeout=20s
+says "roll-out status" 'deployment "web" successfully rolled out' k rollout status deployment/web --timeout=120s
+works "wait for a condition of a deployment" k wait deployment/web --for=condition=Available --timeout=120s
+says "wait for a number" 'condition met' k wait deployment/web --for=jsonpath='{.status.readyReplicas}'=3 --timeout=120s
+says "wait for all by label" '(condition met.*){3}' k wait pods -l app=web --for=condition=Ready --timeout=120s
 says "expose a pod" 'service/ps exposed' k expose pod p --name=ps --port=8080 --target-port=80
 says "expose a deployment" 'service/web exposed' k expose deployment web --type=LoadBalancer
-works "its balancer gets an address" k wait service/web --for=jsonpath='{.status.loadBalancer.ingress[0].ip}' --timeout=20s
+works "its balancer gets an address" k wait service/web --for=jsonpath='{.status.loadBalancer.ingress[0].ip}' --timeout=120s
 has_three() { [ "$(k get endpointslices -l kubernetes.io/service-name=web -o json | jq '[.items[].endpoints[]] | length')" = 3 ]; }
 works "it has three end points" soon has_three
 says "expose a service again" 'service/web2 exposed' k expose service web --name=web2 --port=81
@@ -32,7 +32,8 @@ says "history" 'deployment.apps/web\s+REVISION +CHANGE-CAUSE\s+1 +<none>\s+2 +<n
 says "a revision" 'with revision #1.*Image:\s+nginx:1' k rollout history deployment/web --revision=1
 refused "no such revision" 'unable to find the specified revision' k rollout history deployment/web --revision=9
 says "a cause" 'annotated' k annotate deployment/web kubernetes.io/change-cause='two is out'
-says "is in the history" '2 +two is out' sh -c "sleep 1; '$KUBECTL' rollout history deployment/web"
+in_history() { k rollout history deployment/web | grep -qE '2 +two is out'; }
+works "is in the history" soon in_history
 says "undo" 'deployment.apps/web rolled back' k rollout undo deployment/web
 says "undone" 'successfully rolled out' k rollout status deployment/web --timeout=60s
 prints "the old image" "nginx:1" field deployment/web '.spec.template.spec.containers[0].image'
@@ -61,7 +62,7 @@ refused "resume what is not paused" 'is not paused' k rollout resume deployment/
 says "then it does" 'successfully rolled out' k rollout status deployment/web --timeout=60s
 
 says "scale" 'deployment.apps/web scaled' k scale deployment/web --replicas=1
-works "scaled" k wait deployment/web --for=jsonpath='{.status.replicas}'=1 --timeout=30s
+works "scaled" k wait deployment/web --for=jsonpath='{.status.replicas}'=1 --timeout=120s
 refused "scale from another number" 'Expected replicas to be 5, was 1' k scale deployment/web --current-replicas=5 --replicas=2
 says "scale a set of pods" 'replicaset.apps/[a-z0-9-]+ scaled' sh -c "'$KUBECTL' scale --replicas=0 \$('$KUBECTL' get rs -l app=web -o name | head -1)"
 says "autoscale" 'horizontalpodautoscaler.autoscaling/web autoscaled' k autoscale deployment web --min=1 --max=3 --cpu-percent=80
@@ -107,6 +108,6 @@ prints "everything went first" "" k get replicasets,pods -l app=web -o name
 says "delete and leave orphans" 'statefulset.apps "db" deleted' k delete statefulset db --cascade=orphan
 prints "they stay, without an owner" "db-0 db-1 " k get pods -l app=db -o 'jsonpath={.items[*].metadata.name} {.items[*].metadata.ownerReferences}'
 says "delete in the background" 'daemonset.apps "agent" deleted' k delete daemonset agent --cascade=background
-works "its pods go later" k wait pods -l app=agent --for=delete --timeout=30s
+works "its pods go later" k wait pods -l app=agent --for=delete --timeout=120s
 says "delete now" 'pod "p" deleted' k delete pod p --now
 says "delete by force" 'Immediate deletion does not wait.*pod "q" force deleted' k delete pod q --force

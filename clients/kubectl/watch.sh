@@ -4,9 +4,11 @@ source "$(dirname "$0")/../lib.sh"
 start_server
 k create -f "$here/widgets.yaml" >/dev/null
 
+names=$(watchers configmaps)
 k get widgets -w --no-headers --output-watch-events >"$work/watch" 2>&1 &
 k get configmaps -w -o name -l color=red >"$work/names" 2>&1 &
-sleep 1
+soon watched widgets 0
+soon watched configmaps "$names"
 k create -f - >/dev/null <<'END'
 {"apiVersion": "shop.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": "small"}}
 END
@@ -22,27 +24,32 @@ prints "an object enters a watch when its labels do" configmap/c cat "$work/name
 k create -f - >/dev/null <<'END'
 {"apiVersion": "shop.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": "small"}}
 END
-# together NAME PATTERN CHANGE WAIT...: the wait ends well when the change comes while it waits.
+# Only the watch from the beginning is open.
+is_alone() { [ "$(watchers widgets)" = 1 ]; }
+# together NAME PATTERN CHANGE WAIT...: the wait for a widget ends well when the change comes while it waits.
 together() {
     local name=$1 pattern=$2 change=$3
     shift 3
-    (sleep 0.7 && sh -c "$change" >"$work/change" 2>&1) &
+    soon is_alone
+    (soon watched widgets 1 && sh -c "$change" >"$work/change" 2>&1) &
     says "$name" "$pattern" "$@"
     wait $!
 }
 export KUBECTL
 together "wait for a condition" 'widget.shop.example.com/w condition met' \
     '"$KUBECTL" patch widget w --subresource=status --type=merge -p "{\"status\":{\"phase\":\"Open\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}"' \
-    k wait widget/w --for=condition=Ready --timeout=10s
-says "wait for a condition that is there" 'condition met' k wait widget/w --for=condition=Ready --timeout=10s
-says "wait for a value that is there" 'condition met' k wait widget/w --for=jsonpath='{.status.phase}'=Open --timeout=10s
+    k wait widget/w --for=condition=Ready --timeout=120s
+says "wait for a condition that is there" 'condition met' k wait widget/w --for=condition=Ready --timeout=120s
+says "wait for a value that is there" 'condition met' k wait widget/w --for=jsonpath='{.status.phase}'=Open --timeout=120s
 together "wait for a value" 'condition met' \
     '"$KUBECTL" patch widget w --subresource=status --type=merge -p "{\"status\":{\"phase\":\"Sold\"}}"' \
-    k wait widget/w --for=jsonpath='{.status.phase}'=Sold --timeout=10s
-together "wait for the end" 'condition met' '"$KUBECTL" delete widget w' k wait widget/w --for=delete --timeout=10s
+    k wait widget/w --for=jsonpath='{.status.phase}'=Sold --timeout=120s
+together "wait for the end" 'condition met' '"$KUBECTL" delete widget w' k wait widget/w --for=delete --timeout=120s
 refused "waiting ends" 'timed out waiting for the condition' k wait configmap/c --for=jsonpath='{.data.never}'=x --timeout=1s
 if [ "$(kubectl_minor)" -ge 31 ]; then
-    together "wait for the beginning" 'condition met' '"$KUBECTL" create configmap late' k wait configmap/late --for=create --timeout=10s
+    (sleep 0.7 && k create configmap late >/dev/null) &
+    says "wait for the beginning" 'condition met' k wait configmap/late --for=create --timeout=120s
+    wait $!
 fi
-says "wait for a definition" 'condition met' k wait crd/widgets.shop.example.com --for=condition=Established --timeout=10s
-says "wait for a namespace" 'condition met' k wait ns/default --for=jsonpath='{.status.phase}'=Active --timeout=10s
+says "wait for a definition" 'condition met' k wait crd/widgets.shop.example.com --for=condition=Established --timeout=120s
+says "wait for a namespace" 'condition met' k wait ns/default --for=jsonpath='{.status.phase}'=Active --timeout=120s

@@ -81,7 +81,7 @@ async fn receive(folder: &Path) -> (Arc<Inbox>, Vec<String>, watch::Sender<bool>
         users: [{{name: u, user: {{client-certificate: client.crt, client-key: client.key}}}}]}}"
     );
     write("audit.kubeconfig", &config);
-    write("policy.yaml", "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}");
+    write("policy.yaml", "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata, users: [admin]}]}");
     let (stop, stopped) = watch::channel(false);
     let inbox = Arc::new(Inbox::default());
     tokio::spawn(listener.serve(inbox.clone(), stopped, Duration::ZERO));

@@ -1,4 +1,5 @@
-//! Replays the recorded cases of a real server, a theme a test, each against a server of its own.
+//! Replays the recorded cases of a real server, a theme a test, each against a server of its own; those about what is
+//! stored a second time, with the data in etcd (skipped where that is not installed).
 //!
 //! `compat/known-failures/THEME.txt` lists the cases that are known to fail; a case that starts to pass must leave its
 //! list. `STANCHION_COMPAT=update` rewrites the lists, `STANCHION_COMPAT_ONLY=REGEX` replays only some cases and prints
@@ -7,6 +8,7 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
 use compat::case::{Case, read};
+use compat::etcd::Etcd;
 use compat::expectations::KnownFailures;
 use compat::run::{Outcome, replay};
 use compat::server::Server;
@@ -21,7 +23,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../compat")
 }
 
-fn outcomes(theme: &str, only: Option<&str>) -> Vec<Outcome> {
+fn outcomes(theme: &str, only: Option<&str>, etcd: Option<&Etcd>) -> Vec<Outcome> {
     let file = read(&folder().join(format!("golden/{theme}.json"))).unwrap();
     assert_eq!(file.name, theme);
     let pattern = only.map(|only| regex::Regex::new(only).unwrap());
@@ -31,7 +33,15 @@ fn outcomes(theme: &str, only: Option<&str>) -> Vec<Outcome> {
     // What was recorded was the API server alone, without accounts for pods.
     let own = ["--controllers=-*", "--disable-admission-plugins=ServiceAccount"];
     let flags: Vec<&str> = own.into_iter().chain(flags.split_whitespace()).collect();
-    let server = Server::start(Path::new(env!("CARGO_BIN_EXE_stanchion")), &flags).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_stanchion"));
+    let server = match etcd {
+        None => Server::start(program, &flags),
+        Some(etcd) => {
+            let storage = format!("--storage=etcd://{}", etcd.endpoint);
+            Server::start_durable(program, &[&[storage.as_str()], &flags[..]].concat())
+        }
+    };
+    let server = server.unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let mut outcomes = runtime.block_on(replay(&server.target, cases.clone(), JOBS));
     // The cases were recorded one at a time; a few see each other's objects, or a clock that ticks between two answers,
@@ -44,12 +54,12 @@ fn outcomes(theme: &str, only: Option<&str>) -> Vec<Outcome> {
     outcomes
 }
 
-fn check(theme: &str) {
+fn check(theme: &str, etcd: Option<&Etcd>) {
     let only = std::env::var("STANCHION_COMPAT_ONLY").ok();
-    let outcomes = outcomes(theme, only.as_deref());
+    let outcomes = outcomes(theme, only.as_deref(), etcd);
     let list = folder().join(format!("known-failures/{theme}.txt"));
     let known = KnownFailures::read(&list);
-    if std::env::var("STANCHION_COMPAT").is_ok_and(|v| v == "update") && only.is_none() {
+    if std::env::var("STANCHION_COMPAT").is_ok_and(|v| v == "update") && only.is_none() && etcd.is_none() {
         known.write(&list, &outcomes, "not done yet").unwrap();
         return;
     }
@@ -70,7 +80,7 @@ fn check(theme: &str) {
 
 macro_rules! themes {
     ($($name:ident: $theme:literal,)*) => {
-        $(#[test] fn $name() { check($theme); })*
+        $(#[test] fn $name() { check($theme, None); })*
 
         #[test]
         fn every_theme_has_a_test() {
@@ -99,4 +109,22 @@ themes! {
     ssa: "ssa",
     storage_versions: "storage-versions",
     watch: "watch",
+}
+
+macro_rules! over_etcd {
+    ($($name:ident: $theme:literal,)*) => {
+        $(#[test] fn $name() {
+            if let Some(etcd) = Etcd::start() {
+                check($theme, Some(&etcd));
+            }
+        })*
+    };
+}
+
+over_etcd! {
+    builtin_over_etcd: "builtin",
+    generic_api_over_etcd: "generic-api",
+    ssa_over_etcd: "ssa",
+    storage_versions_over_etcd: "storage-versions",
+    watch_over_etcd: "watch",
 }

@@ -6,10 +6,11 @@ use super::patch::{self, Type};
 use super::present::{self, Shown};
 use super::write::{self, Change};
 use crate::answer::{Failure, Outcome, Response};
-use crate::request::Verb;
+use crate::request::{Shape, Verb};
 use crate::request::body;
 use crate::request::options::{self, WriteOptions};
-use crate::strategy::{Part, ScalePaths, at};
+use crate::strategy::{Column, Part, ScalePaths, at};
+use crate::table::{self, Include};
 use object::field::{FieldError, Path};
 use object::status::Qualified;
 use object::{Map, Status, Value, json, map};
@@ -25,7 +26,11 @@ pub(crate) async fn handle(request: &mut Request<'_>) -> Outcome<Response> {
             let shown = get::read(request).await?;
             let object = present::sent(request, &shown).await?;
             let scale = of(request, &object, &paths)?;
-            Ok(present::finish(request.form, 200, json::to_vec(&scale)))
+            let sent = match request.form.shape {
+                Shape::Table if !request.resource.is_custom() => as_table(request, scale)?,
+                _ => scale,
+            };
+            Ok(present::finish(request.form, 200, json::to_vec(&sent)))
         }
         Verb::Update => update(request, paths).await,
         Verb::Patch => patch(request, paths).await,
@@ -69,6 +74,37 @@ fn scale(object: &Value, paths: &ScalePaths) -> Value {
     Value::Object(map! {
         "kind" => "Scale", "apiVersion" => "autoscaling/v1", "metadata" => meta, "spec" => spec, "status" => status,
     })
+}
+
+/// A scale as a table of one row.
+fn as_table(request: &Request<'_>, scale: Value) -> Outcome<Value> {
+    let own = request.resource.strategy.columns();
+    let described = |name: &str| own.iter().find(|column| column.name == name).map(|c| c.description.clone());
+    let column = |name: &str, ty: &str, description: String| {
+        Column { name: name.to_owned(), ty: ty.to_owned(), format: String::new(), description, priority: 0 }
+    };
+    let columns = [
+        column("Name", "string", described("Name").unwrap_or_default()),
+        column("Desired", "integer", "replicas is the desired number of instances for the scaled object.".to_owned()),
+        column(
+            "Available",
+            "integer",
+            "replicas is the actual number of observed instances of the scaled object.".to_owned(),
+        ),
+        column("Age", "string", described("Age").unwrap_or_default()),
+    ];
+    let actual = scale.at(&["status", "replicas"]).and_then(Value::as_int).unwrap_or(0);
+    let age = kinds::table::age(&scale, request.now);
+    let cells: Vec<Value> = vec![scale.name().into(), replicas(&scale).into(), actual.into(), age];
+    let version = request.form.version;
+    let meta = map! { "resourceVersion" => scale.meta_str("resourceVersion") };
+    let object = match present::include(request)? {
+        Include::None => Value::Null,
+        Include::Metadata => table::partial(&scale, version),
+        Include::Object => scale,
+    };
+    let row = Value::Object(map! { "cells" => cells, "object" => object });
+    Ok(table::table(Some(&columns), vec![row], meta, version))
 }
 
 /// How admission sees a write of a scale: as the scale that it is.

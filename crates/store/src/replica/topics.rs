@@ -20,6 +20,10 @@ use crate::{Batch, Event, Key, Range, Revision, WatchError, WatchSource};
 /// At most this many events in one [`Batch`], unless one revision has more.
 const BATCH: usize = 1000;
 
+/// No further event goes into a [`Batch`] with values of this many bytes: who was slow, and then reads on, is to cost
+/// no more memory than others.
+const BATCH_BYTES: usize = 256 * 1024;
+
 /// Up to this many waiting watches of a topic are woken at every commit.
 const FEW_WAITERS: usize = 32;
 
@@ -276,14 +280,15 @@ impl WatchSource for TopicWatch {
             return Poll::Ready(Err(end));
         }
         let first = inner.events.partition_point(|event| event.revision <= self.cursor);
-        let mut events = Vec::new();
+        let (mut events, mut bytes) = (Vec::new(), 0);
         for event in inner.events.range(first..) {
             // What has one revision is never torn apart: the cursor would pass what is left.
-            if events.len() >= BATCH && event.revision != self.cursor {
+            if (events.len() >= BATCH || bytes >= BATCH_BYTES) && event.revision != self.cursor {
                 break;
             }
             self.cursor = event.revision;
             if self.filter.as_ref().is_none_or(|range| range.contains(&event.key)) {
+                bytes += event.value.as_ref().or(event.previous.as_ref()).map_or(0, |value| value.len());
                 events.push(event.clone());
             }
         }

@@ -31,6 +31,7 @@ macro_rules! suite {
             one_can_wait_for_a_revision,
             closing_ends_watches_and_refuses_writes,
             a_watch_of_many_waiting_misses_nothing,
+            a_watch_that_was_slow_gets_little_at_a_time,
             a_write_takes_place_whoever_waits_for_it,
         );
     };
@@ -242,6 +243,23 @@ pub async fn a_watch_of_many_waiting_misses_nothing(store: Shared) {
     for task in tasks {
         assert!(task.await.unwrap().into_iter().eq(base + 1..=base + 500));
     }
+}
+
+pub async fn a_watch_that_was_slow_gets_little_at_a_time(store: Shared) {
+    let base = store.revision();
+    let mut watch = store.watch(&Range::prefix("a/"), base).await.unwrap();
+    let value = "x".repeat(100_000);
+    for n in 0..20 {
+        put(&store, &format!("a/{}", n % 3), &value).await;
+    }
+    let mut revisions = Vec::new();
+    while revisions.len() < 20 {
+        let batch = watch.next().await.unwrap();
+        let bytes: usize = batch.events.iter().filter_map(|event| event.value.as_ref()).map(Bytes::len).sum();
+        assert!(bytes < 400_000, "{bytes}");
+        revisions.extend(batch.events.iter().map(|event| event.revision));
+    }
+    assert!(revisions.into_iter().eq(base + 1..=base + 20));
 }
 
 pub async fn a_write_takes_place_whoever_waits_for_it(store: Shared) {
