@@ -6,9 +6,9 @@ use super::patch::{self, Type};
 use super::present::{self, Shown};
 use super::write::{self, Change};
 use crate::answer::{Failure, Outcome, Response};
-use crate::request::{Shape, Verb};
 use crate::request::body;
 use crate::request::options::{self, WriteOptions};
+use crate::request::{Shape, Verb};
 use crate::strategy::{Column, Part, ScalePaths, at};
 use crate::table::{self, Include};
 use object::field::{FieldError, Path};
@@ -80,8 +80,12 @@ fn scale(object: &Value, paths: &ScalePaths) -> Value {
 fn as_table(request: &Request<'_>, scale: Value) -> Outcome<Value> {
     let own = request.resource.strategy.columns();
     let described = |name: &str| own.iter().find(|column| column.name == name).map(|c| c.description.clone());
-    let column = |name: &str, ty: &str, description: String| {
-        Column { name: name.to_owned(), ty: ty.to_owned(), format: String::new(), description, priority: 0 }
+    let column = |name: &str, ty: &str, description: String| Column {
+        name: name.to_owned(),
+        ty: ty.to_owned(),
+        format: String::new(),
+        description,
+        priority: 0,
     };
     let columns = [
         column("Name", "string", described("Name").unwrap_or_default()),
