@@ -54,7 +54,8 @@ impl Work<'_> {
         let shared = &self.keeper.shared;
         if !self.dry_run {
             let index = shared.index.lock();
-            let is_known = item.state.ready == Some(true) && desired.condition.is_none() && !self.verify;
+            let inherits = !item.state.created && index.rivals(&key, &manager).handed_over;
+            let is_known = item.state.ready == Some(true) && desired.condition.is_none() && !self.verify && !inherits;
             if is_known && index.is_settled(&key, &manager, content) {
                 return Done::kept(item, 0);
             }
@@ -107,7 +108,7 @@ impl Work<'_> {
         if let Some(condition) = &desired.condition {
             match condition(live) {
                 Ok(true) => {}
-                Ok(false) => return Attempt::done(self.skip(target, desired, live, writes).await),
+                Ok(false) => return Attempt::done(self.skip(target, desired, live, rivals, writes).await),
                 Err(_) => {
                     let message = "ConditionEvaluationFailed: expression could not be evaluated";
                     return Attempt::done(self.failed(item.clone(), message));
@@ -141,7 +142,8 @@ impl Work<'_> {
             return self.lost_race(target, desired, &written, writes).await;
         }
         let done = self.applied(target, desired, &plan, written, content, writes).await;
-        Attempt::done(done)
+        let inherited = rivals.handed_over && !item.state.created && !self.dry_run;
+        Attempt::done(Done { inherited, ..done })
     }
 
     /// What keeps the target from being applied, although nothing is wrong.
@@ -258,8 +260,18 @@ impl Work<'_> {
     }
 
     /// A condition said no: content stays as it is, while the policy is carried out on what is the parent's.
-    async fn skip(&self, target: Target<'_>, desired: &Desired, live: Option<&Value>, writes: &mut usize) -> Done {
+    async fn skip(
+        &self,
+        target: Target<'_>,
+        desired: &Desired,
+        live: Option<&Value>,
+        rivals: Rivals,
+        writes: &mut usize,
+    ) -> Done {
         let mut item = target.item.clone();
+        let is_ours = live.is_some_and(|live| managed::applied(live, target.manager).is_some());
+        let inherited = rivals.handed_over && is_ours && !item.state.created && !self.dry_run;
+        item.state.created |= inherited;
         let key = item.identity.object();
         let family_protects = self.keeper.shared.index.lock().family_protects(&key, target.manager, self.parent.family);
         if let Some(operations) = plan::skip(live, target, desired.policy, family_protects) {
@@ -273,7 +285,7 @@ impl Work<'_> {
         }
         item.state.ready = Some(true);
         item.state.message = "ConditionNotMet: apply skipped".to_owned();
-        Done::kept(item, 0)
+        Done { inherited, ..Done::kept(item, 0) }
     }
 
     /// Changes nothing but tracking.

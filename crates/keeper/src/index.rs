@@ -24,8 +24,10 @@ pub(crate) struct Claim {
     pub parent: Arc<str>,
     /// The field manager; shared by the claims in one namespace.
     pub manager: Arc<str>,
-    /// Whether the item says that its parent created the object.
+    /// Whether the item says that its parent created the object, and would not leave it behind as an orphan.
     pub created: bool,
+    /// Whether `created` is recorded, so that a crash does not lose it.
+    pub is_recorded: bool,
     /// Whether the item protects the object, and for which family.
     pub protects: Option<crate::parent::Family>,
     /// Since when the parent wants it no more.
@@ -196,20 +198,26 @@ impl Index {
         self.claims(key).any(|claim| *claim.manager == *manager && claim.leaving.is_some())
     }
 
-    /// Who else wants the object that `manager` lets go of; those who have yet to take it are told.
-    pub fn heirs(&mut self, key: &ObjectKey, live: &Value, manager: &str, now: Timestamp) -> Heirs {
+    /// Who else wants the object that `manager` lets go of; those who have yet to take it are told. If it is `bequeathed`,
+    /// one of them has to know durably that it is theirs: by a record, or by what the object itself tells.
+    pub fn heirs(&mut self, key: &ObjectKey, live: &Value, manager: &str, bequeathed: bool, now: Timestamp) -> Heirs {
         let staying = |claim: &&Claim| *claim.manager != *manager && claim.leaving.is_none();
-        let is_held = self.claims(key).filter(staying).any(|claim| managed::applied(live, &claim.manager).is_some());
-        if is_held || managed::other_permits(live, manager).any(|permit| !self.is_leaving(key, permit)) {
+        let holds = |claim: &Claim| managed::applied(live, &claim.manager).is_some();
+        let is_held = self.claims(key).filter(staying).any(holds);
+        let is_held = is_held || managed::other_permits(live, manager).any(|permit| !self.is_leaving(key, permit));
+        let knows = |claim: &Claim| claim.is_recorded || managed::inherits(live, &claim.manager, manager);
+        if is_held && (!bequeathed || self.claims(key).filter(staying).any(|claim| holds(claim) && knows(claim))) {
             return Heirs::Holding;
         }
+        // What becomes of it when nobody takes it in time.
+        let late = if is_held { Heirs::Holding } else { Heirs::None };
         let since = self.claims(key).find(|claim| *claim.manager == *manager).and_then(|claim| claim.leaving);
         if since.is_none_or(|since| now.duration_since(since) > HAND_OVER) {
-            return Heirs::None;
+            return late;
         }
         let waiting: Vec<Arc<str>> = self.claims(key).filter(staying).map(|claim| claim.parent.clone()).collect();
         if waiting.is_empty() {
-            return Heirs::None;
+            return late;
         }
         for parent in waiting {
             self.drifted.entry(parent).or_default().insert(key.clone());
@@ -221,6 +229,16 @@ impl Index {
     pub fn hand_over(&mut self, key: &ObjectKey) {
         if let Some(entry) = self.objects.get_mut(key) {
             entry.handed_over = true;
+        }
+    }
+
+    /// The inventory of a parent is recorded as it is now.
+    pub fn recorded(&mut self, parent: &str) {
+        for key in self.parents.get(parent).into_iter().flatten() {
+            let claims = self.objects.get_mut(key).map(|entry| entry.claims.iter_mut());
+            claims.into_iter().flatten().filter(|claim| *claim.parent == *parent).for_each(|claim| {
+                claim.is_recorded = claim.created;
+            });
         }
     }
 

@@ -20,6 +20,7 @@ impl Keeper {
                 parent: key.clone(),
                 manager: key.clone(),
                 created: false,
+                is_recorded: false,
                 protects: None,
                 leaving: None,
                 content: 0,

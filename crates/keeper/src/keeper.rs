@@ -21,7 +21,8 @@ use crate::index::{Claim, Index};
 use crate::item::{Item, State};
 use crate::matching::{Matched, match_items};
 use crate::parent::Parent;
-use crate::policy::Policy;
+use crate::plan;
+use crate::policy::{Deletion, Policy};
 use crate::tracking;
 
 /// Decides from the live object (`None` if there is none) whether a target may be applied. An error is not shown: it
@@ -91,8 +92,8 @@ pub struct Outcome {
 
 /// Records an inventory in the parent's status. It must be durable when it is answered.
 pub trait Journal: Send + Sync {
-    /// Records `items`. Called before the first write for a target that the inventory does not have; the parent's
-    /// finalizer must be set by then.
+    /// Records `items`. Called before the first write for a target that the inventory does not have, and before another
+    /// parent is let go of what it hands over; the parent's finalizer must be set by then.
     fn record<'a>(&'a self, items: &'a [Item]) -> BoxFuture<'a, Result<(), Error>>;
 }
 
@@ -192,7 +193,8 @@ impl Keeper {
     /// records the outcome's items afterwards.
     ///
     /// Runs of one parent do not overlap; runs of several parents may. Every failure of a target is noted in its item
-    /// and stops no other; the only error is that the inventory could not be recorded, and then nothing was written.
+    /// and stops no other; the only error is that the inventory could not be recorded: then nothing was written that it
+    /// should have said before.
     pub async fn reconcile(
         &self,
         cluster: &dyn Cluster,
@@ -226,6 +228,7 @@ impl Keeper {
             groups.entry(item.identity.object()).or_default().push((item, desired));
         }
         let width = self.shared.options.width.max(1);
+        let mut inherited = false;
         let mut applied = stream::iter(groups.into_values())
             .map(|group| async {
                 let mut done = Vec::with_capacity(group.len());
@@ -238,10 +241,16 @@ impl Keeper {
         while let Some(done) = applied.next().await {
             for done in done {
                 outcome.apply_failures += usize::from(done.is_failure());
+                inherited |= done.inherited;
                 outcome.take(done);
             }
         }
         drop(applied);
+        if inherited {
+            // Whoever hands an object over lets go of it when this is recorded, and not before.
+            journal.record(&sorted([&outcome.items[..], &matched.unwanted, &kept].concat())).await?;
+            self.shared.index.lock().recorded(&run.parent.key);
+        }
         let mut released = stream::iter(matched.unwanted).map(|item| work.release(item)).buffer_unordered(width);
         while let Some(done) = released.next().await {
             outcome.release_failures += usize::from(done.is_failure());
@@ -274,10 +283,12 @@ impl Keeper {
                 managers.insert(new.clone());
                 new
             });
+            let is_orphaned = is_leaving && plan::deletion(item, parent) == Deletion::Orphan;
             let claim = Claim {
                 parent: key.clone(),
                 manager,
-                created: item.state.created,
+                created: item.state.created && !is_orphaned,
+                is_recorded: item.state.created && !is_orphaned,
                 protects: protects.then_some(parent.family),
                 leaving: is_leaving.then_some(now),
                 content: 0,
@@ -306,17 +317,19 @@ pub(crate) struct Done {
     pub writes: usize,
     pub fought_over: bool,
     pub retry_after: Option<Duration>,
+    /// Whether the object was handed over, which its inventory does not say yet.
+    pub inherited: bool,
 }
 
 impl Done {
     /// The target is done with, for now.
     pub fn kept(item: Item, writes: usize) -> Self {
-        Done { item: Some(item), writes, fought_over: false, retry_after: None }
+        Done { item: Some(item), writes, fought_over: false, retry_after: None, inherited: false }
     }
 
     /// The inventory has the target no longer.
     pub fn dropped(writes: usize) -> Self {
-        Done { item: None, writes, fought_over: false, retry_after: None }
+        Done { item: None, writes, fought_over: false, retry_after: None, inherited: false }
     }
 
     fn is_failure(&self) -> bool {

@@ -31,13 +31,26 @@ pub fn is_sole(live: &Value, manager: &str) -> bool {
     entries(live).iter().all(|entry| is_applied_by(entry, manager))
 }
 
-/// Whether the apply of `manager` brought the object into being, as well as that can be told afterwards: no other
-/// manager's entry is as old as the object, or `manager`'s own is. Times have a resolution of one second.
+/// Whether the apply of `manager`, or of those who are no longer there, brought the object into being, as well as that can
+/// be told afterwards: no other manager's entry is as old as the object, or `manager`'s own is. Times have a resolution of
+/// one second; no subresource makes an object.
 pub fn came_first(live: &Value, manager: &str) -> bool {
+    applied(live, manager).is_some_and(|entry| is_first(live, entry)) || came_first_without(live, manager, manager)
+}
+
+/// Whether `heir` is known by the object alone as the one whose it is once `leaving`, who made it, has nothing of it any more.
+pub fn inherits(live: &Value, heir: &str, leaving: &str) -> bool {
+    owns_provenance(live, heir) && came_first_without(live, heir, leaving)
+}
+
+fn came_first_without(live: &Value, manager: &str, leaving: &str) -> bool {
+    let is_other = |entry: &&Value| !is_applied_by(entry, manager) && !is_applied_by(entry, leaving);
+    !entries(live).iter().filter(is_other).any(|entry| is_first(live, entry))
+}
+
+fn is_first(live: &Value, entry: &Value) -> bool {
     let born = live.at(&["metadata", "creationTimestamp"]).and_then(Value::as_str);
-    let is_first = |entry: &&Value| entry.get("time").and_then(Value::as_str) == born;
-    applied(live, manager).as_ref().is_some_and(is_first)
-        || !entries(live).iter().any(|entry| !is_applied_by(entry, manager) && is_first(&entry))
+    !has_subresource(entry) && entry.get("time").and_then(Value::as_str) == born
 }
 
 /// The permits, other than `manager`, that own more of the object than marks.

@@ -32,10 +32,11 @@ pub struct Rivals {
 /// Whether `target` created the object that lives, rather than adopted it.
 ///
 /// The inventory knows, unless a crash came between the write and its record. Then the object tells: its provenance is
-/// part of what the parent applied when it made it. The label alone proves nothing; nor does the inventory, once the
-/// object was replaced by one that bears no trace of the parent.
+/// part of what the parent applied when it made it, or shares with the parent, of whatever family, that made it and left.
+/// The label alone proves nothing; nor does the inventory, once the object was replaced by one that bears no trace of the
+/// parent.
 pub fn is_created(live: &Value, target: Target<'_>, rivals: Rivals) -> bool {
-    let Target { item, manager, parent } = target;
+    let Target { item, manager, .. } = target;
     if rivals.handed_over {
         return true;
     }
@@ -43,10 +44,7 @@ pub fn is_created(live: &Value, target: Target<'_>, rivals: Rivals) -> bool {
         return is_ours(live, target);
     }
     live.label(tracking::LEGACY).is_some() && live.label(tracking::CREATED_BY).is_none()
-        || !rivals.created
-            && managed::owns_provenance(live, manager)
-            && managed::came_first(live, manager)
-            && live.label(tracking::CREATED_BY) == Some(parent.family.label())
+        || !rivals.created && managed::owns_provenance(live, manager) && managed::came_first(live, manager)
 }
 
 /// Whether the object bears a trace of the parent: fields it applied, or the mark of its making where the inventory
@@ -94,7 +92,8 @@ pub enum Heirs {
     /// Nobody.
     #[default]
     None,
-    /// Another item that was not applied yet: it is given time to take the object over.
+    /// Another item that was not applied yet, or did not record yet that the object is its own: it is given time to take
+    /// the object over.
     Waiting,
     /// Another item that owns fields already.
     Holding,
@@ -123,6 +122,16 @@ pub enum Release {
     },
 }
 
+/// What is to become of a target when its parent lets go of it.
+pub fn deletion(Item { state, .. }: &Item, parent: &Parent) -> Deletion {
+    // What was never recorded in full was at least wanted under the ordinary policy.
+    let applied_before_policies = state.policy.is_none() && state.last_apply.is_some();
+    match applied_before_policies && !parent.prune_without_policy {
+        true => Deletion::Orphan,
+        false => state.policy.unwrap_or_default().deletion,
+    }
+}
+
 /// What releasing `target` takes. `live` is the object as it is.
 ///
 /// `family_protects`: another of the parent's family protects the object.
@@ -138,22 +147,15 @@ pub fn release(
     if !is_ours(live, target) {
         return Release::Forget;
     }
-    // What was never recorded in full was at least wanted under the ordinary policy.
-    let applied_before_policies = item.state.policy.is_none() && item.state.last_apply.is_some();
-    let deletion = if applied_before_policies && !parent.prune_without_policy {
-        Deletion::Orphan
-    } else {
-        item.state.policy.unwrap_or_default().deletion
-    };
     let created = is_created(live, target, rivals);
     let deleting = live.at(&["metadata", "deletionTimestamp"]).is_some();
-    match (heirs, deletion) {
+    match (heirs, deletion(item, parent)) {
         (Heirs::Waiting, Deletion::Remove) => Release::Wait("waiting for another parent to take the object over"),
         (Heirs::Holding, Deletion::Remove) => {
             Release::Disown { operations: tracking::reprotect(live, parent, false, family_protects), fields: true }
         }
         (Heirs::Holding | Heirs::Waiting, Deletion::Orphan) => {
-            Release::Disown { operations: tracking::disown(live, manager), fields: false }
+            Release::Disown { operations: tracking::disown(live, manager, created), fields: false }
         }
         (Heirs::None, Deletion::Orphan) => {
             Release::Disown { operations: tracking::forget(live, parent), fields: false }

@@ -58,12 +58,17 @@ impl Work<'_> {
         let live = self.cluster.get(id).await?;
         let key = id.object();
         let target = Target { item, manager, parent: self.parent };
+        let is_orphaned = plan::deletion(item, self.parent) == Deletion::Orphan;
         let (heirs, rivals, family_protects) = {
             let shared = &self.keeper.shared;
             let mut index = shared.index.lock();
-            let heirs = live.as_ref().map_or(Heirs::None, |live| index.heirs(&key, live, manager, shared.now()));
+            let rivals = index.rivals(&key, manager);
+            let heirs = live.as_ref().map_or(Heirs::None, |live| {
+                let bequeathed = !is_orphaned && plan::is_created(live, target, rivals);
+                index.heirs(&key, live, manager, bequeathed, shared.now())
+            });
             let family_protects = index.family_protects(&key, manager, self.parent.family);
-            (heirs, index.rivals(&key, manager), family_protects)
+            (heirs, rivals, family_protects)
         };
         if heirs == Heirs::Waiting {
             self.keeper.shared.drifted.notify_one();
@@ -92,7 +97,7 @@ impl Work<'_> {
                     *writes += 1;
                     self.take_fields(target, live).await?;
                 }
-                if heirs == Heirs::Holding && plan::is_created(live, target, rivals) {
+                if heirs == Heirs::Holding && !is_orphaned && plan::is_created(live, target, rivals) {
                     self.keeper.shared.index.lock().hand_over(&key);
                 }
                 Ok(None)

@@ -168,8 +168,9 @@ pub fn reprotect(live: &Value, parent: &Parent, protect: bool, keep_protection: 
 }
 
 /// The patch by which `manager` stops owning the tracking, while its content stays and stays its own: for an orphaned
-/// object that others manage too. Labels that only `manager` owned are taken off.
-pub fn disown(live: &Value, manager: &str) -> Operations {
+/// object that others manage too. Labels that only `manager` owned are taken off, and so is, if its parent `created` the
+/// object, the provenance: what is orphaned is nobody's to delete.
+pub fn disown(live: &Value, manager: &str, created: bool) -> Operations {
     let Some(index) = managed::position(live, manager) else { return Vec::new() };
     let Some(entry) = live.at(&["metadata", "managedFields"]).and_then(Value::as_array).and_then(|all| all.get(index))
     else {
@@ -183,7 +184,7 @@ pub fn disown(live: &Value, manager: &str) -> Operations {
         let field = parent.trim_start_matches("f:");
         for key in keys.iter().filter(|key| is_tracking_label(key) || key.as_str() == SERVICE_ACCOUNT) {
             fields.remove_at(&["f:metadata", parent, &format!("f:{key}")]);
-            if !managed::is_shared(live, manager, field, key) {
+            if created && key == CREATED_BY || !managed::is_shared(live, manager, field, key) {
                 remove_at(live, field, key, &mut operations);
             }
         }

@@ -7,10 +7,10 @@ mod common;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use client::{BoxFuture, Client, DeleteParams, Error, List, Patch, PatchParams, WriteParams};
-use common::{Fixture, Recorded, map, parent, run};
+use common::{Fixture, Recorded, map, parent, permit, run};
 use keeper::{
     Answer, Cluster, Creation, Deleted, Deletion, Desired, Events, Extent, Identity, Item, Journal, Keeper, Kind,
-    Policy, Scope,
+    Parent, Policy, Scope,
 };
 use object::{Value, json};
 
@@ -219,6 +219,87 @@ async fn what_a_crash_left_behind_is_cleaned_up_even_if_nothing_is_declared_any_
             assert_eq!(state(&f).await, nothing, "request {last}, carried out: {carried_out}");
             if !crashing.is_dead() {
                 break;
+            }
+        }
+    }
+}
+
+/// A parent, what it declares and what it recorded.
+struct Party {
+    parent: Parent,
+    wants: Vec<Desired>,
+    recorded: Recorded,
+}
+
+impl Party {
+    /// One run, and the record of its outcome.
+    async fn run(&self, cluster: &dyn Cluster, keeper: &Keeper, journal: &dyn Journal) -> Result<(), Error> {
+        let inventory = self.recorded.items();
+        let desired = self.wants.clone();
+        let run = keeper::Run { parent: &self.parent, inventory, desired, extent: Extent::Whole, verify: false };
+        let outcome = keeper.reconcile(cluster, run, journal).await?;
+        journal.record(&outcome.items).await
+    }
+}
+
+/// A program that is started anew and knows what was recorded.
+fn started(parties: [&Party; 2]) -> Keeper {
+    let keeper = Keeper::new(keeper::Options { width: 1, ..keeper::Options::default() });
+    parties.iter().for_each(|party| keeper.load(&party.parent, &party.recorded.items()));
+    keeper
+}
+
+#[tokio::test]
+async fn what_is_handed_over_is_the_heirs_whatever_request_is_the_last() {
+    for (heir, knows, deletion) in [
+        (parent("heir"), true, Deletion::Remove),
+        (permit("heir"), true, Deletion::Remove),
+        // The heir adopted the object when nobody told it whose it was.
+        (parent("heir"), false, Deletion::Remove),
+        (permit("heir"), false, Deletion::Remove),
+        (permit("heir"), true, Deletion::Orphan),
+    ] {
+        for carried_out in [false, true] {
+            for last in 1.. {
+                let name = format!("{} {knows} {deletion:?}, request {last}, carried out: {carried_out}", heir.key);
+                let f = Fixture::new().await;
+                let made = map("a", r#"{"k":"1"}"#, Policy { deletion, ..OWNER });
+                let shared = map("a", r#"{"h":"1"}"#, MERGE);
+                let recorded = Recorded::default;
+                let mut maker = Party { parent: parent("maker"), wants: vec![made], recorded: recorded() };
+                let mut heir = Party { parent: heir.clone(), wants: vec![shared], recorded: recorded() };
+                let keeper = started([&maker, &heir]);
+                maker.run(&f.client, &keeper, &maker.recorded).await.unwrap();
+                let other = Keeper::new(keeper::Options::default());
+                heir.run(&f.client, if knows { &keeper } else { &other }, &heir.recorded).await.unwrap();
+                // Somebody else writes at the very time of the making, and a controller its status.
+                f.edit("a", r#"{"data":{"e":"1"}}"#).await;
+                let uid = f.live("a").await.unwrap().meta_str("uid").to_owned();
+
+                maker.wants.clear();
+                let keeper = started([&maker, &heir]);
+                let mut left = last;
+                for party in [&maker, &heir, &maker] {
+                    let (client, recorded) = (&f.client, &party.recorded);
+                    let crashing = Crashing { client, recorded, left: AtomicUsize::new(left), carried_out };
+                    _ = party.run(&crashing, &keeper, &crashing).await;
+                    left = crashing.left.load(Ordering::SeqCst);
+                }
+                // The next program goes on.
+                let keeper = started([&maker, &heir]);
+                for party in [&maker, &heir, &maker] {
+                    party.run(&f.client, &keeper, &party.recorded).await.unwrap();
+                }
+                assert_eq!(maker.recorded.items().len(), 0, "{name}");
+                assert_eq!(f.live("a").await.unwrap().meta_str("uid"), uid, "{name}");
+                // And one more ends it.
+                heir.wants.clear();
+                heir.run(&f.client, &started([&maker, &heir]), &heir.recorded).await.unwrap();
+                let expected = if deletion == Deletion::Orphan { r#"{"e":"1","k":"1"}"# } else { "" };
+                assert_eq!(f.data("a").await, expected, "{name}");
+                if left > 0 {
+                    break;
+                }
             }
         }
     }
