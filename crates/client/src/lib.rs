@@ -2,7 +2,7 @@
 //!
 //! * [`Client`] and [`Api`]: requests, over a [`Transport`] that carries them;
 //! * [`cache`]: what a server has of one resource, kept up to date by a watch, with indexes;
-//! * [`queue`]: a work queue of keys, each once, with back-off;
+//! * [`queue`]: a work queue of keys, each once, with back-off, and [`Queues`], what is measured of them;
 //! * [`events`]: tells people what happened to an object, as client-go's recorder does;
 //! * [`election`]: which one of several programs leads, by a `Lease`, as client-go decides it;
 //! * [`resources`]: the built-in resources that programs name.
@@ -41,6 +41,7 @@ mod error;
 pub mod events;
 mod params;
 pub mod queue;
+mod queue_metrics;
 mod resource;
 pub mod resources;
 mod transport;
@@ -53,6 +54,7 @@ pub use election::Election;
 pub use error::{Error, Result};
 pub use params::{DeleteParams, ListParams, Patch, PatchParams, Propagation, WatchParams, WriteParams};
 pub use queue::Queue;
+pub use queue_metrics::{Measures, Queues, Times};
 pub use resource::Resource;
 pub use transport::{Body, BoxFuture, Response, Transport, whole};
 pub use watch::{Watch, WatchEvent};

@@ -3,8 +3,9 @@
 //! As client-go's: a key that waits is in it once; a key that is being worked on comes back only when that work is
 //! done; a key whose work failed waits twice as long each time.
 
+use crate::queue_metrics::{Measures, Times};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +56,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
     /// There is work for a key.
     pub fn add(&self, key: K) {
-        self.shared.keys.lock().add(key);
+        self.shared.keys.lock().add(key, Instant::now());
         self.shared.changed.notify_one();
     }
 
@@ -64,7 +65,11 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         if wait.is_zero() {
             return self.add(key);
         }
-        self.shared.keys.lock().add_at(key, Instant::now() + wait);
+        {
+            let mut keys = self.shared.keys.lock();
+            keys.retries += 1;
+            keys.add_at(key, Instant::now() + wait);
+        }
         self.shared.changed.notify_one();
     }
 
@@ -113,7 +118,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
     /// The work on a key is over; if there is new work for it, it is in the queue again.
     pub fn done(&self, key: &K) {
-        if self.shared.keys.lock().done(key) {
+        if self.shared.keys.lock().done(key, Instant::now()) {
             self.shared.changed.notify_one();
         }
     }
@@ -130,6 +135,22 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.shared.keys.lock().ready.len()
     }
 
+    /// What was measured so far.
+    pub fn measures(&self) -> Measures {
+        let now = Instant::now();
+        let keys = self.shared.keys.lock();
+        let running = || keys.busy.values().map(|since| now.saturating_duration_since(*since));
+        Measures {
+            depth: keys.ready.len(),
+            adds: keys.adds,
+            retries: keys.retries,
+            waited: keys.waited,
+            worked: keys.worked,
+            unfinished: running().sum(),
+            longest: running().max().unwrap_or_default(),
+        }
+    }
+
     /// Whether no key is ready.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -140,35 +161,49 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 struct Keys<K> {
     /// In the order in which they are worked on.
     ready: VecDeque<K>,
-    /// All that are to be worked on, even those that are being worked on now.
-    dirty: HashSet<K>,
-    busy: HashSet<K>,
+    /// All that are to be worked on, even those that are being worked on now; since when.
+    dirty: HashMap<K, Instant>,
+    /// What is being worked on, and since when.
+    busy: HashMap<K, Instant>,
     /// When keys come in, with a number that keeps equal times apart.
     waiting: BTreeMap<(Instant, u64), K>,
     due: HashMap<K, (Instant, u64)>,
     number: u64,
     failures: HashMap<K, u32>,
     closed: bool,
+    adds: u64,
+    retries: u64,
+    waited: Times,
+    worked: Times,
 }
 
 impl<K> Default for Keys<K> {
     fn default() -> Self {
         Keys {
             ready: VecDeque::new(),
-            dirty: HashSet::new(),
-            busy: HashSet::new(),
+            dirty: HashMap::new(),
+            busy: HashMap::new(),
             waiting: BTreeMap::new(),
             due: HashMap::new(),
             number: 0,
             failures: HashMap::new(),
             closed: false,
+            adds: 0,
+            retries: 0,
+            waited: Times::default(),
+            worked: Times::default(),
         }
     }
 }
 
 impl<K: Clone + Eq + Hash> Keys<K> {
-    fn add(&mut self, key: K) {
-        if self.dirty.insert(key.clone()) && !self.busy.contains(&key) {
+    fn add(&mut self, key: K, now: Instant) {
+        if self.dirty.contains_key(&key) {
+            return;
+        }
+        self.adds += 1;
+        self.dirty.insert(key.clone(), now);
+        if !self.busy.contains_key(&key) {
             self.ready.push_back(key);
         }
     }
@@ -189,18 +224,22 @@ impl<K: Clone + Eq + Hash> Keys<K> {
         while let Some(first) = self.waiting.first_entry().filter(|e| e.key().0 <= now) {
             let key = first.remove();
             self.due.remove(&key);
-            self.add(key);
+            self.add(key, now);
         }
         let key = self.ready.pop_front()?;
-        self.dirty.remove(&key);
-        self.busy.insert(key.clone());
+        if let Some(since) = self.dirty.remove(&key) {
+            self.waited.observe(now.saturating_duration_since(since));
+        }
+        self.busy.insert(key.clone(), now);
         Some(key)
     }
 
     /// Whether the key is ready again.
-    fn done(&mut self, key: &K) -> bool {
-        self.busy.remove(key);
-        let again = self.dirty.contains(key);
+    fn done(&mut self, key: &K, now: Instant) -> bool {
+        if let Some(since) = self.busy.remove(key) {
+            self.worked.observe(now.saturating_duration_since(since));
+        }
+        let again = self.dirty.contains_key(key);
         if again {
             self.ready.push_back(key.clone());
         }
@@ -237,6 +276,24 @@ mod tests {
         assert_eq!(queue.next().await, Some("a"));
         queue.close();
         assert_eq!(queue.next().await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_and_work_are_measured() {
+        let queue: Queue<&str> = Queue::default();
+        queue.add("a");
+        queue.add("a");
+        queue.after("b", Duration::from_secs(60));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        let key = queue.next().await.unwrap();
+        tokio::time::advance(Duration::from_secs(3)).await;
+        let running = queue.measures();
+        assert_eq!((running.unfinished.as_secs(), running.longest.as_secs(), running.depth), (3, 3, 0));
+        queue.done(&key);
+        let measures = queue.measures();
+        assert_eq!((measures.adds, measures.retries, measures.unfinished.as_secs()), (1, 1, 0));
+        assert_eq!((measures.waited.sum.as_secs(), measures.worked.sum.as_secs()), (2, 3));
+        assert_eq!((measures.waited.count(), measures.worked.count()), (1, 1));
     }
 
     #[tokio::test(start_paused = true)]

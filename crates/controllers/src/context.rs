@@ -7,7 +7,7 @@ use crate::simulated::Simulated;
 use apiserver::{Clock, Server};
 use client::cache::Selection;
 use client::events::Recorder;
-use client::{Api, Cache, Client, Resource};
+use client::{Api, Cache, Client, Queues, Resource};
 use std::sync::Arc;
 
 /// What the controllers need to know of the cluster.
@@ -21,6 +21,8 @@ pub struct Settings {
     pub authority: Option<Arc<Authority>>,
     /// What is pretended where workloads are simulated.
     pub simulated: Simulated,
+    /// Where the controllers' queues are measured.
+    pub queues: Queues,
 }
 
 impl Default for Settings {
@@ -31,6 +33,7 @@ impl Default for Settings {
             root_ca: String::new(),
             authority: None,
             simulated: Simulated::default(),
+            queues: Queues::default(),
         }
     }
 }

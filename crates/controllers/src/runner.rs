@@ -35,6 +35,7 @@ pub(crate) fn run<C: Controller>(context: &Context) -> Running {
     let context = context.clone();
     running.spawn(async move {
         let mut wiring = Wiring::new(&context, client::Queue::with_waits(C::FIRST_WAIT, C::LONGEST_WAIT));
+        context.settings().queues.add(C::NAME, &wiring.queue);
         let controller = Arc::new(C::new(&mut wiring));
         wiring.subscribe();
         for cache in std::mem::take(&mut wiring.caches) {

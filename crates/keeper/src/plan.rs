@@ -61,6 +61,9 @@ pub fn adopt(live: Option<&Value>, target: Target<'_>, creation: Creation, rival
     if is_created(live, target, rivals) {
         return Ok(true);
     }
+    if live.label(tracking::MANAGED_BY) == Some(tracking::OF_ANOTHER) {
+        return Err(format!("object {} is kept by another controller and cannot be adopted", Described(target.item)));
+    }
     let was_adopted = target.item.state.last_apply.is_some() && managed::applied(live, target.manager).is_some();
     match creation {
         Creation::Merge => Ok(false),

@@ -13,6 +13,8 @@ use crate::parent::{Family, Parent};
 pub const CREATED_BY: &str = "projectcapsule.dev/created-by";
 /// Label: the family that manages the object.
 pub const MANAGED_BY: &str = "projectcapsule.dev/managed-by";
+/// Value of [`MANAGED_BY`] on what another controller keeps as it is: that is adopted by nobody.
+pub const OF_ANOTHER: &str = "controller";
 /// Label: the family that protects the object.
 pub const PROTECTED_BY: &str = "projectcapsule.dev/protected-by";
 /// Prefix of the labels by which each family protects for itself; the value is `true`.

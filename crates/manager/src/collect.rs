@@ -15,6 +15,10 @@ use template::Data;
 
 /// The name that stands for the tenant of what is rendered once.
 const NO_TENANT: &str = "None";
+/// How many objects one parent may declare, and how large they may be together as JSON, in bytes: more than its status could
+/// list, and no more than the program can hold for many parents at once.
+const MOST: usize = 20_000;
+const LARGEST: usize = 32 << 20;
 /// The label of objects that are copies themselves.
 const CREATED_BY: &str = "projectcapsule.dev/created-by";
 
@@ -55,7 +59,8 @@ pub async fn collect(
     only: Option<&BTreeSet<String>>,
 ) -> Result<Collected, String> {
     let loader = Loader::new(client);
-    let mut collector = Collector { parent, metadata, tenancy, loader, clock, moment, only, desired: Vec::new() };
+    let desired = Vec::new();
+    let mut collector = Collector { parent, metadata, tenancy, loader, clock, moment, only, desired, size: 0 };
     if !parent.namespace.is_empty() {
         let name = tenancy.tenant_of(&parent.namespace);
         let tenant = name.as_deref().and_then(|name| tenancy.tenant(name));
@@ -103,6 +108,8 @@ struct Collector<'a> {
     moment: Moment,
     only: Option<&'a BTreeSet<String>>,
     desired: Vec<Desired>,
+    /// How large these are.
+    size: usize,
 }
 
 impl Collector<'_> {
@@ -142,8 +149,14 @@ impl Collector<'_> {
     ) -> Result<(), String> {
         let names = turn.names();
         let namespace = names.namespace;
-        let (tenancy, tenant, is_global) = (self.tenancy, names.tenant, self.parent.namespace.is_empty());
-        let may_read = |place: &str| is_global || tenancy.tenant_of(place).as_deref() == Some(tenant);
+        let (tenancy, tenant, parent) = (self.tenancy, names.tenant, self.parent);
+        let is_global = parent.namespace.is_empty();
+        // Whoever declares something in a namespace reads nothing of the cluster by the rights of the manager.
+        let may_read = |place: &str| match place {
+            _ if is_global => true,
+            "" => parent.account.is_some(),
+            place => tenancy.tenant_of(place).as_deref() == Some(tenant),
+        };
         let mut rendered = render::raw_items(number, block, &names);
         if !block.generators.is_empty() {
             let context = self.loader.context(&block.context, &names, namespace, &may_read).await?;
@@ -168,6 +181,10 @@ impl Collector<'_> {
         for mut target in rendered {
             render::add_metadata(&mut target.object, block, &names);
             self.place(&mut target, turn).await?;
+            self.size += object::json::to_string(&target.object).len();
+            if self.desired.len() >= MOST || self.size > LARGEST {
+                return Err(format!("more than {MOST} objects, or {} MiB of them, are declared", LARGEST >> 20));
+            }
             let rendered_from = match &block.condition {
                 Some(_) => self.loader.seen(&target.object).map(Into::into),
                 None => None,

@@ -38,7 +38,7 @@ impl Loader {
     }
 
     /// The objects of a reference, without what belongs to no template. `namespace` is where the reference looks if it
-    /// names none; `may_read` says whether a namespace may be read.
+    /// names none; `may_read` says whether a namespace may be read; an empty one stands for what is in none.
     ///
     /// # Errors
     ///
@@ -59,6 +59,10 @@ impl Loader {
         let mut place = render(&reference.namespace).unwrap_or_else(|| namespace.to_owned());
         if !resource.namespaced {
             place.clear();
+            if !may_read("") {
+                let kind = &reference.kind;
+                return Err(format!("reading {kind}, which is in no namespace, takes a service account that may"));
+            }
         } else if !may_read(&place) {
             return Err(format!("reading {} from namespace {place:?} is not allowed", reference.kind));
         }

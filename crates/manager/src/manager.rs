@@ -1,6 +1,6 @@
 //! The manager: its caches, queues and controllers.
 
-use crate::admission::{Admission, BY_PROTECTED, Request, protected, reduce};
+use crate::admission::{Admission, BY_PENDING, BY_PROTECTED, Request, pending, protected, reduce};
 use crate::asked::Asked;
 use crate::kinds::{
     CONFIGURATIONS, GLOBAL_PERMIT_TEMPLATES, GLOBAL_TENANT_RESOURCES, PERMIT_TEMPLATES, PERMITS, TENANT_RESOURCES,
@@ -235,6 +235,7 @@ impl Manager {
         }
         for cache in shared.parents() {
             cache.index(BY_PROTECTED, protected);
+            cache.index(BY_PENDING, pending);
             cache.index(BY_ACCOUNT, recorded_accounts);
         }
         options.admission.begin(&shared);

@@ -4,7 +4,7 @@
 use crate::kinds::{GLOBAL_PERMIT_TEMPLATES, PERMIT_TEMPLATES};
 use crate::manager::Shared;
 use crate::permit::record::phase;
-use client::{Cache, Queue};
+use client::{Cache, Queue, Queues};
 use object::Value;
 use parking_lot::Mutex;
 use prometheus::core::Collector;
@@ -25,7 +25,7 @@ pub struct Metrics {
 
 struct Inner {
     shared: OnceLock<Arc<Shared>>,
-    queues: Mutex<Vec<(&'static str, Queue)>>,
+    queues: Queues,
     drifts: Mutex<HashMap<(&'static str, String), Instant>>,
     leads: Mutex<Option<(String, bool)>>,
     /// The names are constants that Prometheus takes; were one not, its counter would be missing, and nothing else.
@@ -44,7 +44,7 @@ impl Default for Metrics {
         };
         let inner = Inner {
             shared: OnceLock::new(),
-            queues: Mutex::default(),
+            queues: Queues::default(),
             drifts: Mutex::default(),
             leads: Mutex::default(),
             reconciled: counter(
@@ -88,7 +88,12 @@ impl Metrics {
 
     /// The queue of a controller.
     pub(crate) fn queue(&self, controller: &'static str, queue: &Queue) {
-        self.inner.queues.lock().push((controller, queue.clone()));
+        self.inner.queues.add(controller, queue);
+    }
+
+    /// The queues that are measured; more may be.
+    pub fn queues(&self) -> &Queues {
+        &self.inner.queues
     }
 
     /// Work on a key came to its end.
@@ -150,11 +155,7 @@ impl Metrics {
             let mut gauge = Gauge::new(out, "leader_election_master_status", "Whether this manager leads.");
             gauge.sample(&[("name", lease)], i64::from(*leads));
         }
-        let queues = inner.queues.lock().clone();
-        let mut depth = Gauge::new(out, "workqueue_depth", "Keys that are ready to be worked on.");
-        for (name, queue) in &queues {
-            depth.sample(&[("name", name)], count(queue.len()));
-        }
+        inner.queues.write(out);
         if let Some(shared) = inner.shared.get() {
             tenants(out, shared);
             parents(out, shared);

@@ -52,7 +52,7 @@ pub struct Replication {
     pub cordoned: bool,
     /// Parents of the same kind that must be ready before.
     pub depends_on: Vec<String>,
-    /// The service account that the object names, where it is whole.
+    /// The service account that the object names, where it is whole; then the one that works for it.
     pub account: Option<Account>,
     /// What becomes of items without a stored policy.
     pub prune_without_policy: bool,

@@ -10,7 +10,7 @@ use crate::runner::Reconciler;
 use crate::status::{self, Condition};
 use crate::tenancy::is_deleted;
 use client::{Api, BoxFuture, Error, ListParams, Patch, PatchParams, Resource};
-use keeper::{Extent, Family, Item, Journal, Naming, Outcome, Parent, Run};
+use keeper::{Desired, Extent, Family, Identity, Item, Journal, Naming, Outcome, Parent, Run, tracking};
 use object::{Map, Value, map};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ impl Reconciler for Replications {
         if object.at(&["status", "observedGeneration"]).and_then(Value::as_int).unwrap_or_default() != generation {
             record.status(self.conditions(&object, &[Condition::reconciling()])).await?;
         }
-        let parent = match Replication::read(&object) {
+        let mut parent = match Replication::read(&object) {
             Ok(parent) => parent,
             Err(error) => {
                 record.status(self.failure(&object, &error)).await?;
@@ -65,6 +65,7 @@ impl Reconciler for Replications {
         }
         let again = keeper::jittered(parent.resync, key, u64::try_from(now.as_second()).unwrap_or_default());
         let account = self.shared.defaults().resolve(parent.account.as_ref(), namespace);
+        parent.account.clone_from(&account);
         // Admission lets only a recorded account write what is protected, in whichever replica it is asked.
         record.status(map! { "serviceAccount" => account_value(account.as_ref()) }).await?;
         let is_current = object.annotation(REQUESTED_AT).is_none() && status::is_observed(&object);
@@ -153,10 +154,16 @@ impl Replications {
         let shared = &self.shared;
         let (time, reader) = (moment(shared.now()), client.clone());
         let collected = collect(declared, &metadata, &shared.tenancy, reader, &shared.clock, time, only).await;
-        let Collected { desired, tenants } = match collected {
+        let Collected { mut desired, tenants } = match collected {
             Ok(collected) => collected,
             Err(error) => return Ok(failed(&error)),
         };
+        if object.label(tracking::MANAGED_BY).is_some() && desired.iter().any(is_parent) {
+            return Ok(failed("what was made from a declaration cannot declare objects that declare more"));
+        }
+        if !declared.namespace.is_empty() {
+            desired.iter_mut().for_each(|desired| self.respect_protection(desired));
+        }
         let parent = parent(object);
         let verify = object.annotation(REQUESTED_AT).is_some();
         // For new namespaces nothing is released, and nothing is said of all the others.
@@ -204,6 +211,18 @@ impl Replications {
         Ok(Some(outcome.retry_after.unwrap_or(Duration::from_secs(60))))
     }
 
+    /// Whoever declares something in a namespace takes no fields from what is declared for all tenants, nor from permits.
+    fn respect_protection(&self, desired: &mut Desired) {
+        let is_above = |key: &str| key.strip_prefix(PREFIX).is_none_or(|name| !name.contains('/'));
+        let protectors = || {
+            let identity = Identity::of(&desired.object)?;
+            Some(self.shared.keeper.protectors(&identity.object()))
+        };
+        if desired.policy.force && protectors().is_some_and(|all| all.iter().any(|key| is_above(key))) {
+            desired.policy.force = false;
+        }
+    }
+
     /// What a dependency still lacks.
     fn dependency(&self, declared: &Replication) -> Option<String> {
         let all = if declared.namespace.is_empty() {
@@ -246,6 +265,14 @@ impl Replications {
             self.shared.warn(object, "FoughtOver", &message);
         }
     }
+}
+
+/// Whether an object declares objects itself.
+fn is_parent(desired: &Desired) -> bool {
+    [&TENANT_RESOURCES, &GLOBAL_TENANT_RESOURCES].iter().any(|kind| {
+        let version = desired.object.str_at(&["apiVersion"]).unwrap_or_default();
+        desired.object.str_at(&["kind"]) == Some(&*kind.kind) && version.split('/').next() == Some(&*kind.group)
+    })
 }
 
 /// The account that worked for an object, as its status says.

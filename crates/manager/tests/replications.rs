@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Fixture, GTR, TR, data, gtr, tr};
+use common::{Fixture, GTR, PATIENCE, TR, data, gtr, tr};
 use object::Value;
 
 const MAP: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: 'cm', namespace: elsewhere}, data: {tenant: '{{tenant.name}}', ns: '{{ namespace }}', none: '{{nothing}}'}}";
@@ -288,8 +288,16 @@ async fn what_is_protected_is_changed_by_nobody_else() {
     ))
     .await;
     f.ready(TR, "solar-a", "r", "True", "").await;
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    maps.patch("solar-b", "cm", &edit("metadata: {labels: {c: d}}"), &params).await.unwrap();
+    let mut edited = maps.patch("solar-b", "cm", &edit("metadata: {labels: {c: d}}"), &params).await;
+    for _ in 0..PATIENCE {
+        if !edited.as_ref().is_err_and(client::Error::is_forbidden) {
+            break;
+        }
+        // What admission knows may be a moment old.
+        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+        edited = maps.patch("solar-b", "cm", &edit("metadata: {labels: {c: d}}"), &params).await;
+    }
+    edited.unwrap();
     // A role binding of a tenant is its controller's.
     let bindings = person.api(
         &f.resource(&object::yaml::parse(b"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}").unwrap())

@@ -70,6 +70,7 @@ pub(crate) fn start(context: &Context) -> Running {
     };
     running.spawn(feed.run());
     let collector = Arc::new(Collector { context: context.clone(), graph, effects: Box::new(effects) });
+    context.settings().queues.add(NAME, &queue);
     for _ in 0..WORKERS {
         let collector = collector.clone();
         running.spawn(work(NAME, queue.clone(), move |task| {

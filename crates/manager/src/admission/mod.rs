@@ -10,7 +10,7 @@ mod protection;
 pub mod registration;
 pub mod review;
 
-pub(crate) use protection::{BY_PROTECTED, protected, reduce};
+pub(crate) use protection::{BY_PENDING, BY_PROTECTED, pending, protected, reduce};
 
 use crate::block::policy;
 use crate::condition::{ApplyCondition, Mode};
@@ -128,6 +128,9 @@ impl Admission {
         if (request.group, request.resource) == ("", "namespaces") {
             return namespaces::validate(shared, request, object);
         }
+        if request.group == GROUP && request.subresource == "status" {
+            return statuses(shared, request);
+        }
         if request.group != GROUP || !request.subresource.is_empty() {
             return Ok(());
         }
@@ -143,6 +146,15 @@ impl Admission {
             r if r == PERMITS.plural => permits::validate(shared, request, object),
             _ => Ok(()),
         }
+    }
+}
+
+/// What a status says of who works for a parent, and of what it manages, is believed: nobody else may say it.
+fn statuses(shared: &Shared, request: &Request<'_>) -> Result<(), String> {
+    let is_believed = [&TENANT_RESOURCES, &GLOBAL_TENANT_RESOURCES].iter().any(|kind| request.resource == kind.plural);
+    match is_believed && !shared.is_controller(request.user) && !shared.is_administrator(request) {
+        true => Err("only the controller writes this status".to_owned()),
+        false => Ok(()),
     }
 }
 

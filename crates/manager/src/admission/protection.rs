@@ -16,8 +16,11 @@ use std::sync::Arc;
 
 /// The index of parents by the targets that they protect.
 pub(crate) const BY_PROTECTED: &str = "protected";
-/// Where a parent in a cache notes digests of what it protects.
+/// The index of parents by the targets that they are about to write for the first time.
+pub(crate) const BY_PENDING: &str = "pending";
+/// Where a parent in a cache notes digests of what it protects, and of what it is about to write.
 const DIGESTS: &str = "protects";
+const PENDING: &str = "pends";
 /// The label by which a protected object is known.
 pub(super) const PROTECTED_BY: &str = "projectcapsule.dev/protected-by";
 /// What markers of single controllers begin with.
@@ -27,24 +30,49 @@ pub(super) const MANAGED_BY: &str = "projectcapsule.dev/managed-by";
 
 /// The targets that a parent protects, as the index knows them: digests in base 16.
 pub(crate) fn protected(parent: &Value) -> Vec<String> {
-    let noted = parent.at(&["status", DIGESTS]).and_then(Value::as_array);
-    let digests = noted.map_or_else(|| digests(parent), |noted| noted.iter().filter_map(Value::as_int).collect());
+    noted(parent, DIGESTS, is_protected)
+}
+
+/// The targets that a parent recorded and is about to write for the first time, or just wrote. Whether it protects them is
+/// known from what they bear.
+pub(crate) fn pending(parent: &Value) -> Vec<String> {
+    noted(parent, PENDING, is_pending)
+}
+
+fn noted(parent: &Value, member: &str, is: fn(&Item) -> bool) -> Vec<String> {
+    let noted = parent.at(&["status", member]).and_then(Value::as_array);
+    let digests =
+        noted.map_or_else(|| digests(&items(parent), is), |noted| noted.iter().filter_map(Value::as_int).collect());
     digests.into_iter().map(|digest| format!("{digest:x}")).collect()
+}
+
+fn is_protected(item: &Item) -> bool {
+    item.state.policy.map_or(item.state.created, |policy| policy.protect)
+}
+
+fn is_pending(item: &Item) -> bool {
+    item.state.policy.is_none() && !item.state.created
 }
 
 /// What a cache keeps of a parent: in place of the inventory, by far the largest part, digests of what is protected.
 pub(crate) fn reduce(parent: &mut Value) {
-    let digests: Vec<Value> = digests(parent).into_iter().map(Value::Int).collect();
+    let items = items(parent);
     parent.remove_at(&["status", "processedItems"]);
-    if parent.get("status").is_some() {
-        parent.set_at(&["status", DIGESTS], digests.into());
+    if parent.get("status").is_none() {
+        return;
+    }
+    for (member, is) in [(DIGESTS, is_protected as fn(&Item) -> bool), (PENDING, is_pending)] {
+        let digests: Vec<Value> = digests(&items, is).into_iter().map(Value::Int).collect();
+        parent.set_at(&["status", member], digests.into());
     }
 }
 
-fn digests(parent: &Value) -> Vec<i64> {
-    let items = Item::read_all(parent.at(&["status", "processedItems"]));
-    let protects = |item: &Item| item.state.policy.map_or(item.state.created, |policy| policy.protect);
-    items.into_iter().filter(protects).map(|item| digest(&item.identity.object())).collect()
+fn items(parent: &Value) -> Vec<Item> {
+    Item::read_all(parent.at(&["status", "processedItems"]))
+}
+
+fn digests(items: &[Item], is: fn(&Item) -> bool) -> Vec<i64> {
+    items.iter().filter(|item| is(item)).map(|item| digest(&item.identity.object())).collect()
 }
 
 fn digest(object: &ObjectKey) -> i64 {
@@ -83,15 +111,22 @@ pub(super) fn check(shared: &Shared, request: &Request<'_>, object: Option<&Valu
     };
     let key = format!("{:x}", digest(&target));
     let parents: Vec<Arc<Value>> = shared.parents().iter().flat_map(|c| c.indexed(BY_PROTECTED, &key)).collect();
-    let Some(parent) = parents.first() else { return unrecorded(shared, request, old, &target) };
+    let Some(parent) = parents.first() else { return unrecorded(shared, request, old, &target, &key) };
     if is_account && parents.iter().any(|p| account(shared, p).as_deref() == Some(request.user)) {
         return Ok(());
     }
     Err(refusal(parent.str_at(&["kind"]).unwrap_or("parent"), &client::cache::key(parent)))
 }
 
-/// Between the write of an object and the record of it in a status, the keeper knows who protects what bears a marker.
-fn unrecorded(shared: &Shared, request: &Request<'_>, old: &Value, target: &ObjectKey) -> Result<(), String> {
+/// Between the write of an object and the record of its outcome in a status, the keeper knows who protects what bears a
+/// marker. Where another replica does the work, the record from before the write knows.
+fn unrecorded(
+    shared: &Shared,
+    request: &Request<'_>,
+    old: &Value,
+    target: &ObjectKey,
+    key: &str,
+) -> Result<(), String> {
     let labels = old.at(&["metadata", "labels"]).and_then(Value::as_object);
     if !labels.is_some_and(|labels| labels.keys().any(|label| label.starts_with(MARKER))) {
         return Ok(());
@@ -102,7 +137,16 @@ fn unrecorded(shared: &Shared, request: &Request<'_>, old: &Value, target: &Obje
             let (kind, name) = described(parent);
             Err(refusal(kind, name))
         }
-        _ => Ok(()),
+        Some(_) => Ok(()),
+        None => {
+            let pending: Vec<_> = shared.parents().iter().flat_map(|cache| cache.indexed(BY_PENDING, key)).collect();
+            match pending.first() {
+                Some(parent) if !pending.iter().any(|p| account(shared, p).as_deref() == Some(request.user)) => {
+                    Err(refusal(parent.str_at(&["kind"]).unwrap_or("parent"), &client::cache::key(parent)))
+                }
+                _ => Ok(()),
+            }
+        }
     }
 }
 
@@ -185,8 +229,10 @@ mod tests {
         };
         let expected = [key("", "A", "ns", "a"), key("g", "C", "", "c")];
         assert_eq!(protected(&parent), expected);
+        assert_eq!(pending(&parent), [key("", "A", "", "d")]);
         let mut reduced = parent.clone();
         reduce(&mut reduced);
+        assert_eq!(pending(&reduced), pending(&parent));
         assert_eq!((protected(&reduced), reduced.at(&["status", "processedItems"])), (expected.to_vec(), None));
     }
 

@@ -110,11 +110,13 @@ pub fn registrations(endpoint: &Endpoint, authorities: &str, user: &str) -> [(Re
         }
     }
     let kinds = own(&[replications, templates].concat());
+    let statuses = replications.iter().map(|kind| format!("{}/status", kind.plural)).collect();
     let validating = make(
         VALIDATE_PATH,
         vec![
             ("kinds", rule(GROUP, kinds, &written), Vec::new()),
             ("permits", rule(GROUP, own(&[&PERMITS]), &all), vec![others.clone(), outsiders.clone()]),
+            ("statuses", rule(GROUP, statuses, &["UPDATE"]), by_people.clone()),
             ("namespaces", rule("", vec!["namespaces".to_owned()], &all), by_people),
             (
                 "accounts",

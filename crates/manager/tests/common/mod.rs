@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
+/// How often something is looked at before it counts as never to come: for a minute, for what takes milliseconds.
+pub const PATIENCE: usize = 2400;
+
 pub struct Fixture {
     pub client: Client,
     manager: JoinHandle<()>,
@@ -159,7 +162,7 @@ impl Fixture {
 
     /// Waits until what is said of an object is so. `None` is an object that is not there.
     pub async fn until(&self, kind: &str, namespace: &str, name: &str, what: impl Fn(Option<&Value>) -> bool) -> Value {
-        for _ in 0..400 {
+        for _ in 0..PATIENCE {
             let object = self.find(kind, namespace, name).await;
             if what(object.as_ref()) {
                 return object.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Rows of tables: steps that are taken one after the other. In all texts `NAME` is a name that is the row's own, and
 //! `MAP` the head of a ConfigMap of that name.
 
-use crate::common::{Fixture, GTR, TR, gtr, tr};
+use crate::common::{Fixture, GTR, PATIENCE, TR, gtr, tr};
 use client::{Client, DeleteParams, Patch, PatchParams};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -176,12 +176,20 @@ impl Row<'_> {
                 self.declare(&format!("{{{head}, metadata: {{name: {}, namespace: {}}}, spec: {spec}}}", own.0, own.1))
                     .await;
                 self.ready("capsule.clastix.io/v1beta2/ResourcePermitTemplate", own.1, "True", "").await;
-                // The condition was written after the cache had the template; the answer of the cache is that of a moment
-                // later at the most.
-                tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            Ask(more) => self.accepted(self.ask(more).await),
-            AskRefused(more, why) => self.refused(self.ask(more).await, why),
+            // The template may be a moment old where admission looks.
+            Ask(more) => self.soon(async || self.ask(more).await).await,
+            AskRefused(more, why) => {
+                let mut answer = self.ask(more).await;
+                for _ in 0..PATIENCE {
+                    if answer.as_ref().is_err_and(|error| error.to_string().contains(&self.text(why))) {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_millis(25)).await;
+                    answer = self.ask(more).await;
+                }
+                self.refused(answer, why);
+            }
             Move(user, status) => {
                 let patch = format!("status: {status}");
                 self.accepted(self.patch(&self.by(user), &format!("{RP} solar-a/NAME"), &patch, "status").await);
@@ -215,7 +223,7 @@ impl Row<'_> {
 
     /// What was forbidden until a moment ago is accepted soon.
     async fn soon(&self, write: impl AsyncFn() -> client::Result<Value>) {
-        for _ in 0..40 {
+        for _ in 0..PATIENCE {
             if !write().await.is_err_and(|error| error.is_forbidden()) {
                 return;
             }
@@ -250,7 +258,7 @@ impl Row<'_> {
 
     async fn until(&self, object: &str, is: impl Fn(Option<&Value>) -> bool, wanted: &Value) {
         let mut last = None;
-        for _ in 0..400 {
+        for _ in 0..PATIENCE {
             last = self.find(object).await;
             if is(last.as_ref()) {
                 return;

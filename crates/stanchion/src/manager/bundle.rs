@@ -19,6 +19,8 @@ const CERTIFICATE: [Duration; 2] = [Duration::days(90), Duration::days(30)];
 const TRUSTED: Duration = Duration::minutes(5);
 /// After which time nobody serves a certificate of an old authority any more.
 const FORGOTTEN: Duration = Duration::hours(1);
+/// How many authorities are trusted at most, if somebody has them replaced again and again.
+const TRUSTED_AT_ONCE: usize = 8;
 /// The annotation that says since when the newest authority is there, in Unix seconds.
 const SINCE: &str = "stanchion.dev/authority-since";
 
@@ -101,9 +103,7 @@ impl Bundle {
         let is_good = |c: &Facts| c.ends - now > CERTIFICATE[1] && names.iter().all(|name| c.names.contains(name));
         let by_newest = served.as_ref().is_some_and(|c| c.issuer == newest.subject);
         if newest.ends - now <= AUTHORITY[1] {
-            let (authority, authority_key) = authority(now)?;
-            let authorities = authority + &self.authorities;
-            return Ok(Some(Bundle { authorities, authority_key, since: now, ..self.clone() }));
+            return self.successor(now).map(Some);
         }
         if !by_newest && (now - self.since >= TRUSTED || served.is_none())
             || by_newest && !served.is_some_and(|c| is_good(&c))
@@ -115,6 +115,24 @@ impl Bundle {
             return Ok(Some(Bundle { authorities, ..self.clone() }));
         }
         Ok(None)
+    }
+
+    /// The bundle with a new authority that is trusted beside the others; for now it serves the same certificate. It takes
+    /// the place of this one also when this one's Secret was deleted, so that no call is refused.
+    pub fn successor(&self, now: OffsetDateTime) -> Result<Self, rcgen::Error> {
+        let (authority, authority_key) = authority(now)?;
+        let mut authorities = authority;
+        let mut rest = self.authorities.trim_start();
+        for _ in 1..TRUSTED_AT_ONCE {
+            let next = first(rest);
+            authorities += next;
+            rest = rest.get(next.len()..).unwrap_or_default().trim_start();
+            if rest.is_empty() {
+                break;
+            }
+            authorities += "\n";
+        }
+        Ok(Bundle { authorities, authority_key, since: now, ..self.clone() })
     }
 
     /// The bundle with a certificate of its newest authority.
@@ -131,7 +149,10 @@ impl Bundle {
 /// A new authority and its key. No other one is called so.
 fn authority(now: OffsetDateTime) -> Result<(String, String), rcgen::Error> {
     let key = KeyPair::generate()?;
-    let name = format!("stanchion-manager-ca@{}", now.unix_timestamp());
+    let mut random = [0; 4];
+    // The time tells them apart nearly always.
+    _ = getrandom::fill(&mut random);
+    let name = format!("stanchion-manager-ca@{}-{:08x}", now.unix_timestamp(), u32::from_be_bytes(random));
     let certificate = authority_params(&name, now, AUTHORITY[0]).self_signed(&key)?;
     Ok((certificate.pem(), key.serialize_pem()))
 }
@@ -196,6 +217,20 @@ mod tests {
         assert!(broken.renewed(&names(), now).unwrap().is_some());
         let broken = Bundle { authority_key: "x".to_owned(), ..bundle };
         assert_eq!(read(&broken.renewed(&names(), now).unwrap().unwrap()), (1, true));
+    }
+
+    #[test]
+    fn what_takes_the_place_of_a_bundle_is_trusted_before_it_is_served() {
+        let now = OffsetDateTime::now_utc();
+        let old = Bundle::new(&names(), now).unwrap();
+        let mut next = old.successor(now).unwrap();
+        assert_eq!((read(&next), &next.certificate), ((2, false), &old.certificate));
+        assert_eq!(facts(&next.authorities)[1].subject, facts(&old.authorities)[0].subject);
+        assert_eq!(next.renewed(&names(), now).unwrap(), None);
+        for _ in 0..20 {
+            next = next.successor(now).unwrap();
+        }
+        assert_eq!(read(&next).0, TRUSTED_AT_ONCE);
     }
 
     #[test]

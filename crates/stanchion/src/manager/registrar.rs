@@ -9,6 +9,7 @@ use client::{Cache, Client, Patch, PatchParams, Resource};
 use manager::admission::registration::{Endpoint, MUTATING, NAME, VALIDATING, is_as_wanted, registrations};
 use manager::kinds::MANAGER;
 use object::map;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -28,12 +29,14 @@ pub struct Registrar {
     endpoint: Endpoint,
     names: Vec<String>,
     served: Arc<Served>,
+    /// What was found last, for when it is gone.
+    last: Mutex<Option<Bundle>>,
 }
 
 impl Registrar {
     /// A certificate for `names` in a Secret, served as `served`; API servers reach the webhooks at `endpoint`.
     pub fn new(client: &Client, secret: Place, endpoint: Endpoint, names: Vec<String>, served: Arc<Served>) -> Self {
-        Registrar { client: client.clone(), secret, endpoint, names, served }
+        Registrar { client: client.clone(), secret, endpoint, names, served, last: Mutex::default() }
     }
 
     /// Sees to it that there is a certificate, and serves it. Replicas that do so at once agree on one.
@@ -44,13 +47,16 @@ impl Registrar {
             let found = api.find(namespace, name).await?;
             let now = OffsetDateTime::now_utc();
             let known = found.as_ref().and_then(Bundle::read);
-            let next = match &known {
-                Some(known) => known.renewed(&self.names, now)?,
-                None => Some(Bundle::new(&self.names, now)?),
+            let last = self.last.lock().clone();
+            let next = match (&known, last) {
+                (Some(known), _) => known.renewed(&self.names, now)?,
+                (None, Some(last)) => Some(last.successor(now)?),
+                (None, None) => Some(Bundle::new(&self.names, now)?),
             };
             let Some(next) = next else {
                 let Some(known) = known else { continue };
                 self.served.set(&known)?;
+                *self.last.lock() = Some(known.clone());
                 return Ok(known);
             };
             let version = found.as_ref().map_or("", |found| found.meta_str("resourceVersion"));

@@ -274,6 +274,11 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
         admission = admission.with(OwnerReferences);
     }
     let audit = args.audit.open(&webhooks)?;
+    let queues = measured.queues().clone();
+    let more_metrics: MoreMetrics = {
+        let measured = measured.clone();
+        Arc::new(move |text: &mut String| measured.write(text))
+    };
     let options = apiserver::Options {
         authorizer,
         tokens: tokens.clone(),
@@ -286,10 +291,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
         limits: Limits { reading: args.max_requests_inflight, mutating: args.max_mutating_requests_inflight },
         advertised: address.to_string(),
         shared: storage.is_shared(),
-        more_metrics: args.manager.then(|| -> MoreMetrics {
-            let measured = measured.clone();
-            Arc::new(move |text: &mut String| measured.write(text))
-        }),
+        more_metrics: Some(more_metrics),
         role_aggregation: controllers.has("clusterrole-aggregation-controller"),
         ..apiserver::Options::default()
     };
@@ -301,7 +303,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
         .inspect_err(|error| tracing::warn!("CertificateSigningRequests are not signed: {error}"))
         .ok()
         .map(Arc::new);
-    let settings = Settings { root_ca, authority, simulated, ..Settings::default() };
+    let settings = Settings { root_ca, authority, simulated, queues, ..Settings::default() };
     if args.manager {
         manager::install(&server).await;
     }

@@ -2,16 +2,19 @@
 //!
 //! Each is one entry of a table: name, signature, code. A signature is a letter for each parameter, `*` after the last if
 //! there may be any number of it: `s` string, `i` int, `I` int64, `f` float64, `b` bool, `a` anything, `r` anything that a
-//! builtin looks at by itself, `m` map[string]interface {}, `l` []interface {}, `S` []string, `d` time.Duration.
+//! builtin looks at by itself, `m` map[string]interface {}, `l` []interface {}, `S` []string, `d` time.Duration, `c` sprig.certificate.
 
+mod certificates;
 mod convert;
 mod crypto;
 mod dicts;
 mod encoding;
 mod go;
+mod keys;
 mod layout;
 mod lists;
 mod math;
+mod passwords;
 mod paths;
 mod reflect;
 mod regex;
@@ -72,6 +75,7 @@ pub(crate) enum Param {
     List,
     Strings,
     Duration,
+    Certificate,
 }
 
 impl Param {
@@ -87,6 +91,7 @@ impl Param {
             'l' => Param::List,
             'S' => Param::Strings,
             'd' => Param::Duration,
+            'c' => Param::Certificate,
             _ => Param::Any,
         }
     }
@@ -105,6 +110,7 @@ impl Param {
             Param::List => "[]interface {}",
             Param::Strings => "[]string",
             Param::Duration => "time.Duration",
+            Param::Certificate => certificates::TYPE,
         }
     }
 
@@ -158,12 +164,14 @@ static SPRIG: LazyLock<Index> = LazyLock::new(|| {
     // Of functions with one name the last one counts: Sprig's `slice` takes the place of Go's.
     index(&[
         go::TABLE,
+        certificates::TABLE,
         convert::TABLE,
         crypto::TABLE,
         dicts::TABLE,
         encoding::TABLE,
         lists::TABLE,
         math::TABLE,
+        passwords::TABLE,
         paths::TABLE,
         reflect::TABLE,
         regex::TABLE,
