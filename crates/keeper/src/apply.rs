@@ -203,16 +203,16 @@ impl Work<'_> {
 
     /// What was believed absent was made by somebody else at the same moment, and now has fields of both.
     async fn lost_race(&self, target: Target<'_>, desired: &Desired, written: &Value, writes: &mut usize) -> Attempt {
-        if desired.policy.creation == Creation::Merge {
-            let item = target.item;
-            let error = Error::Content(format!("{} was made by another at the same time", item.identity));
-            return Attempt::Again(error);
-        }
         let item = target.item.clone();
+        // The mark of who made it as well, which is somebody else: times, of one second each, would not tell.
         if let Err(error) = self.take_fields(target, written).await {
             return Attempt::done(self.failed(item, &format!("applying object failed: {error}")));
         }
         *writes += 1;
+        if desired.policy.creation == Creation::Merge {
+            let error = Error::Content(format!("{} was made by another at the same time", item.identity));
+            return Attempt::Again(error);
+        }
         let message = format!("object ({}) exists and cannot be adopted", item.identity);
         Attempt::done(self.failed(item, &message))
     }

@@ -227,7 +227,7 @@ mod tests {
         );
         assert_eq!(
             webhooks(&validating),
-            ["kinds", "permits", "namespaces", "accounts", "protection"]
+            ["kinds", "permits", "statuses", "namespaces", "accounts", "protection"]
                 .map(|n| format!("{n}.stanchion-manager.capsule.clastix.io Fail https://here:9443/validate"))
         );
         assert!(webhooks(&mutating)[3].starts_with("metadata.stanchion-manager.capsule.clastix.io Ignore"));
