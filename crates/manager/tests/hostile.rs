@@ -41,7 +41,7 @@ async fn nothing_is_read_or_written_outside_of_the_tenant() {
         (
             "context-of-the-cluster",
             reads("context: {resources: [{apiVersion: v1, kind: Namespace, index: x}]}"),
-            "reading Namespace, which is in no namespace, takes a service account that may",
+            "reading Namespace, which is in no namespace, is not allowed without a service account",
         ),
         (
             "copies",

@@ -11,11 +11,11 @@ async fn open_points_are_decided_so() {
     check(&f, &[
         ("9.5 two parents that take a field from each other are slowed down, and say so", &[
             Declare("{resyncPeriod: 1h, resources: [{namespaceSelector: {matchLabels: {name: solar-b}}, policy: {creation: Merge, force: true}, rawItems: [{MAP, data: {k: v}}]}]}"),
-            Foreign("{apiVersion: capsule.clastix.io/v1beta2, kind: GlobalTenantResource, metadata: {name: NAME}, spec: {resyncPeriod: 1h, resources: [{namespaceSelector: {matchLabels: {name: solar-b}}, policy: {creation: Merge, force: true}, rawItems: [{MAP, data: {k: w}}]}]}}"),
+            Foreign("{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, metadata: {name: NAME-2, namespace: solar-a}, spec: {resyncPeriod: 1h, resources: [{namespaceSelector: {matchLabels: {name: solar-b}}, policy: {creation: Merge, force: true}, rawItems: [{MAP, data: {k: w}}]}]}}"),
             Says("{status: {processedItems: [{status: {status: 'False', message: ~back again and again}}]}}"),
             Note("ConfigMap solar-b/NAME"),
-            Delete("capsule.clastix.io/v1beta2/GlobalTenantResource NAME"),
-            Is("capsule.clastix.io/v1beta2/GlobalTenantResource NAME", GONE),
+            Delete("capsule.clastix.io/v1beta2/TenantResource solar-a/NAME-2"),
+            Is("capsule.clastix.io/v1beta2/TenantResource solar-a/NAME-2", GONE),
             Same("ConfigMap solar-b/NAME"),
         ]),
         ("9.6 blocks in another order delete nothing", &[
