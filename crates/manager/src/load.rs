@@ -61,7 +61,9 @@ impl Loader {
             place.clear();
             if !may_read("") {
                 let kind = &reference.kind;
-                return Err(format!("reading {kind}, which is in no namespace, is not allowed without a service account"));
+                return Err(format!(
+                    "reading {kind}, which is in no namespace, is not allowed without a service account"
+                ));
             }
         } else if !may_read(&place) {
             return Err(format!("reading {} from namespace {place:?} is not allowed", reference.kind));
