@@ -2,6 +2,8 @@
 //! of what they mean.
 
 mod compress;
+mod finishing;
+mod socket;
 mod tls;
 
 pub use tls::{Tls, TlsError, TlsFiles, server_config};
@@ -9,6 +11,7 @@ pub use tls::{Tls, TlsError, TlsFiles, server_config};
 use crate::audit::Peer;
 use crate::auth::{Authenticator, Certified, UserInfo, user_of_certificate};
 use bytes::{Bytes, BytesMut};
+use finishing::Finishing;
 use futures_util::FutureExt;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Either, Full};
@@ -17,6 +20,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::{conn::auto, graceful::GracefulShutdown};
 use object::Status;
+use socket::Socket;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -168,16 +172,16 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 enum Stream {
-    Plain(TcpStream),
-    Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
+    Plain(Socket),
+    Tls(Box<tokio_rustls::server::TlsStream<Socket>>),
 }
 
 /// Does the TLS handshake; gives the user of the client's certificate with the stream.
 async fn accept(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<(Stream, Option<Arc<Certified>>)> {
-    let Some(acceptor) = acceptor else { return Some((Stream::Plain(stream), None)) };
+    let Some(acceptor) = acceptor else { return Some((Stream::Plain(Socket(stream)), None)) };
     let handshake = async {
         let stream = refuse_plain(stream).await?;
-        acceptor.accept(stream).await
+        acceptor.accept(Socket(stream)).await
     };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
         Ok(Ok(stream)) => {
@@ -257,9 +261,7 @@ async fn handle<H: Handler>(handler: Arc<H>, request: Request<Bytes>, user: User
     if request.method().is_safe() {
         return AssertUnwindSafe(handler.handle(request, user)).catch_unwind().await.ok();
     }
-    // What was begun is finished, though the client goes away: a write is more than its commit.
-    let task = tokio::spawn(async move { handler.handle(request, user).await });
-    task.await.inspect_err(|error| tracing::error!(%error, "a request handler failed")).ok()
+    Finishing::new(async move { handler.handle(request, user).await }).await
 }
 
 /// The whole body, within its limits of size and time.
