@@ -89,7 +89,8 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
     let mut stop = request.server.stop_signal();
     let outdated = outdated(request.server, &resource);
     let (counted, counter) = request.server.metrics.watch(&resource, request.info);
-    let mut state = Watching {
+    // Boxed: with each event it is moved.
+    let mut state = Box::new(Watching {
         server: request.server.clone(),
         resource,
         form: request.form,
@@ -113,7 +114,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
         last: None,
         _counted: counted,
         counter,
-    };
+    });
     match watch {
         Ok(watch) => state.watch = Some(watch),
         Err(error) => state.last = Some(error_frame(encoding, &error, after)),
