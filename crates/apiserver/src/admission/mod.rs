@@ -161,7 +161,7 @@ pub(crate) async fn check_namespace(server: &Server, resource: &Resource, namesp
     let entry = server.store.get(&format!("{NAMESPACES}{namespace}"), None).await.map_err(registry::read_failure)?;
     let Some(entry) = entry else { return Err(Status::not_found(namespaces, namespace).into()) };
     let stored = registry::stored(&entry)?;
-    let meta = stored.metadata();
+    let meta = stored.metadata_of(&["deletionTimestamp"]);
     if meta.get("deletionTimestamp").is_none_or(Value::is_null) {
         return Ok(());
     }

@@ -2,15 +2,20 @@
 
 use object::{Map, json};
 
-/// The members of these names, of the text of an object as this program writes it: without spaces.
+/// The members of these names, of the text of an object as this program writes it: without spaces, and sorted, so that
+/// nothing is read that comes after the last of them.
 pub(super) fn members(text: &[u8], wanted: &[&str]) -> Map {
+    let last = wanted.iter().max().map_or(&b""[..], |name| name.as_bytes());
     let mut out = Vec::new();
     let mut at = 1;
     while text.get(at) == Some(&b'"') {
         let name_end = skip(text, at);
+        let name = text.get(at + 1..name_end.saturating_sub(1)).unwrap_or_default();
+        if name > last {
+            break;
+        }
         let value_start = name_end + 1;
         let value_end = skip(text, value_start);
-        let name = text.get(at + 1..name_end.saturating_sub(1)).unwrap_or_default();
         if let Some(name) = wanted.iter().find(|w| w.as_bytes() == name)
             && let Some(Ok(value)) = text.get(value_start..value_end).map(json::parse)
         {
