@@ -8,6 +8,7 @@ use object::{Value, go};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The prefix of the names of service accounts' users.
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
@@ -31,8 +32,78 @@ pub struct Index {
 /// Bindings by whom they are for, then by their namespace; those of one place in order of their names.
 type Holders = HashMap<Arc<str>, HashMap<String, Vec<Arc<Binding>>>>;
 
-/// A role; nothing where bindings name one that is not there. Bindings hold it, so that a decision looks nothing up.
-type Role = ArcSwapOption<Vec<Rule>>;
+/// A role, without rules where bindings name one that is not there. Bindings hold it, so that a decision looks nothing up.
+#[derive(Debug)]
+struct Role {
+    rules: ArcSwapOption<Vec<Rule>>,
+    /// What the rules are about; everything where there are none, since that has to be told.
+    verbs: AtomicU64,
+    targets: AtomicU64,
+}
+
+impl Default for Role {
+    fn default() -> Self {
+        let all = || AtomicU64::new(u64::MAX);
+        Role { rules: ArcSwapOption::default(), verbs: all(), targets: all() }
+    }
+}
+
+impl Role {
+    fn put(&self, rules: Option<Vec<Rule>>) {
+        let marks = rules.as_deref().map_or(Marks { verbs: u64::MAX, targets: u64::MAX }, Marks::of_rules);
+        self.verbs.store(marks.verbs, Ordering::Relaxed);
+        self.targets.store(marks.targets, Ordering::Relaxed);
+        self.rules.store(rules.map(Arc::new));
+    }
+
+    /// Whether a look at the rules may be of use. Most roles are passed over here, without reading a single text.
+    fn may_concern(&self, request: Marks) -> bool {
+        self.verbs.load(Ordering::Relaxed) & request.verbs != 0
+            && self.targets.load(Ordering::Relaxed) & request.targets != 0
+    }
+}
+
+/// Verbs, and what they are applied to, as bits: different texts may share one, equal ones never differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Marks {
+    verbs: u64,
+    targets: u64,
+}
+
+impl Marks {
+    /// The bit of what is no resource.
+    const PAGE: u64 = 1 << 63;
+
+    fn of_rules(rules: &[Rule]) -> Self {
+        let mut marks = Marks { verbs: 0, targets: 0 };
+        for rule in rules {
+            for verb in &rule.verbs {
+                marks.verbs |= if verb == "*" { u64::MAX } else { bit(verb, 64) };
+            }
+            for resource in &rule.resources {
+                let resource = resource.split_once('/').map_or(resource.as_str(), |(resource, _)| resource);
+                marks.targets |= if resource == "*" { u64::MAX } else { bit(resource, 63) };
+            }
+            if !rule.paths.is_empty() {
+                marks.targets |= Marks::PAGE;
+            }
+        }
+        marks
+    }
+
+    fn of_request(request: &Attributes<'_>) -> Self {
+        let targets = if request.is_page() { Marks::PAGE } else { bit(request.resource, 63) };
+        Marks { verbs: bit(request.verb, 64), targets }
+    }
+}
+
+/// One of the lowest `count` bits, by a text (FNV-1a).
+fn bit(text: &str, count: u64) -> u64 {
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    1 << ((hash >> 32) % count)
+}
 
 #[derive(Debug)]
 struct Binding {
@@ -116,12 +187,12 @@ fn describe(kind: Kind, name: &str) -> String {
 impl Index {
     /// Puts a Role (or, without a namespace, a ClusterRole) in its place.
     pub fn put_role(&mut self, namespace: &str, name: &str, role: &Value) {
-        self.role_cell(namespace, name).store(Some(Arc::new(rules_of(role))));
+        self.role_cell(namespace, name).put(Some(rules_of(role)));
     }
 
     /// Takes a role away.
     pub fn remove_role(&mut self, namespace: &str, name: &str) {
-        self.role_cell(namespace, name).store(None);
+        self.role_cell(namespace, name).put(None);
         self.forget_role(namespace, name);
     }
 
@@ -133,7 +204,7 @@ impl Index {
     /// Drops the place of a role that is not there and that nobody names.
     fn forget_role(&mut self, namespace: &str, name: &str) {
         let role = self.roles.get(namespace).and_then(|roles| roles.get(name));
-        if role.is_some_and(|role| Arc::strong_count(role) == 1 && role.load().is_none()) {
+        if role.is_some_and(|role| Arc::strong_count(role) == 1 && role.rules.load().is_none()) {
             take(&mut self.roles, namespace, name);
         }
     }
@@ -188,8 +259,12 @@ impl Index {
     /// What the roles and bindings say of a request, in upstream's words.
     pub fn decide(&self, request: &Attributes<'_>) -> Decision {
         let mut missing = Vec::new();
+        let marks = Marks::of_request(request);
         let allowed = self.visit(request.user, request.namespace, |binding, kind, subject| {
-            match &*binding.rules.load() {
+            if !binding.rules.may_concern(marks) {
+                return None;
+            }
+            match &*binding.rules.rules.load() {
                 Some(rules) if rules.iter().any(|r| r.allows(request)) => {
                     return Some(Granted { binding: binding.clone(), kind, subject: subject.clone() });
                 }
@@ -214,7 +289,7 @@ impl Index {
             if !seen.insert(Arc::as_ptr(binding)) {
                 return None::<()>;
             }
-            match &*binding.rules.load() {
+            match &*binding.rules.rules.load() {
                 Some(found) => rules.extend(found.iter().cloned()),
                 None => missing.push(missing_role(binding.cluster_role, &binding.role)),
             }
@@ -225,7 +300,7 @@ impl Index {
 
     /// The rules of a role that a binding in `namespace` would refer to.
     pub fn role(&self, namespace: &str, cluster_role: bool, name: &str) -> Option<Arc<Vec<Rule>>> {
-        self.roles.get(if cluster_role { "" } else { namespace })?.get(name)?.load_full()
+        self.roles.get(if cluster_role { "" } else { namespace })?.get(name)?.rules.load_full()
     }
 
     /// Shows the bindings of a user, those of the cluster first, until `look` gives something.
@@ -360,6 +435,41 @@ mod tests {
             decide(&index, "bob", &[], "a"),
             Err(r#"RBAC: role.rbac.authorization.k8s.io "none" not found"#.to_owned())
         );
+    }
+
+    #[test]
+    fn roles_about_something_else_are_passed_over() {
+        let rule = |verbs: &[&str], resources: &[&str], paths: &[&str]| {
+            let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
+            Rule { verbs: own(verbs), resources: own(resources), paths: own(paths), ..Rule::default() }
+        };
+        let user = UserInfo::default();
+        let request = |verb, resource, path| Attributes {
+            user: &user,
+            verb,
+            group: "",
+            version: "v1",
+            resource,
+            subresource: "",
+            name: "",
+            namespace: "",
+            path,
+        };
+        let concerns = |rule: Rule, request: Attributes<'_>| {
+            let role = Role::default();
+            role.put(Some(vec![rule]));
+            role.may_concern(Marks::of_request(&request))
+        };
+        let pods = request("get", "pods", "");
+        assert!(concerns(rule(&["get"], &["pods"], &[]), pods));
+        assert!(concerns(rule(&["*"], &["pods/log"], &[]), pods));
+        assert!(concerns(rule(&["get"], &["*/scale"], &[]), pods));
+        assert!(!concerns(rule(&["delete"], &["pods"], &[]), pods));
+        assert!(!concerns(rule(&["get"], &["secrets"], &[]), pods));
+        assert!(!concerns(rule(&["get"], &[], &["/healthz"]), pods));
+        assert!(concerns(rule(&["get"], &[], &["/healthz"]), request("get", "", "/healthz")));
+        assert!(!concerns(rule(&["get"], &["pods"], &[]), request("get", "", "/healthz")));
+        assert!(Role::default().may_concern(Marks::of_request(&pods)), "a role that is missing has to be told");
     }
 
     #[test]

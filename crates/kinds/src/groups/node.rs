@@ -12,7 +12,16 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
     namespaced: false,
     columns: &[Column::NAME, Column::new("Handler", "string"), Column::AGE],
     cells: |object, now| vec![object.name().into(), object.text("handler").into(), table::age(object, now)],
-    strategy: Strategy { unconditional_update: false, validate, validate_update, ..Strategy::PLAIN },
+    strategy: Strategy {
+        unconditional_update: false,
+        validate,
+        validate_update,
+        warnings: |object, _| {
+            let labels = object.sub("scheduling").members("nodeSelector").keys();
+            labels.filter_map(|key| Some(format!("scheduling.nodeSelector[{key}]: {}", pod::old_label(key)?))).collect()
+        },
+        ..Strategy::PLAIN
+    },
     ..Resource::new(
         "node.k8s.io",
         "RuntimeClass",

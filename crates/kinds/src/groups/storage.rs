@@ -114,7 +114,21 @@ pub(crate) const RESOURCES: &[Resource] = &[
             Column::AGE,
         ],
         cells: class_cells,
-        strategy: Strategy { validate: validate_class, validate_update: validate_class_update, ..STRATEGY },
+        strategy: Strategy {
+            validate: validate_class,
+            validate_update: validate_class_update,
+            warnings: |object, _| {
+                let mut out = Vec::new();
+                for (i, term) in object.list("allowedTopologies").iter().enumerate() {
+                    for (j, requirement) in term.list("matchLabelExpressions").iter().enumerate() {
+                        let at = format!("allowedTopologies[{i}].matchLabelExpressions[{j}].key");
+                        out.extend(pod::old_label(requirement.text("key")).map(|why| format!("{at}: {why}")));
+                    }
+                }
+                out
+            },
+            ..STRATEGY
+        },
         ..Resource::new(
             GROUP,
             "StorageClass",

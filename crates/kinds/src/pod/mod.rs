@@ -23,4 +23,7 @@ pub(crate) use disabled::drop_disabled;
 pub(crate) use qos::qos_class;
 pub(crate) use spec::{validate_pod, validate_template, validate_template_metadata};
 pub(crate) use volumes::{TOO_LONG, csi_driver_name, one_source, shown as shown_source};
-pub(crate) use warnings::{changed_template_warnings, spec_warnings, template_warnings, workload_warnings};
+pub(crate) use warnings::{
+    changed_template_warnings, fraction, name_warning, old_label, old_sources, pod_warnings, selector_terms,
+    template_warnings, template_warnings_at, workload_warnings,
+};

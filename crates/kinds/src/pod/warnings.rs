@@ -5,18 +5,193 @@ use object::field::Path;
 use object::{Value, go, names};
 use std::collections::HashMap;
 
-/// Warnings about the specification of a pod or template.
-pub(crate) fn spec_warnings(spec: &Value, path: &Path<'_>) -> Vec<String> {
+/// Labels of nodes that have newer names, and what is said of them.
+const OLD_LABELS: [(&str, &str); 5] = [
+    ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
+    ("beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"),
+    ("beta.kubernetes.io/instance-type", "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead",
+    ),
+    ("failure-domain.beta.kubernetes.io/zone", "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead"),
+];
+
+/// Sources of volumes that are on their way out, or gone.
+const OLD_SOURCES: [(&str, &str); 8] = [
+    ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+];
+
+/// Annotations that do nothing any more.
+const OLD_ANNOTATIONS: [(&str, &str); 4] = [
+    (
+        "scheduler.alpha.kubernetes.io/critical-pod",
+        "non-functional in v1.16+; use the \"priorityClassName\" field instead",
+    ),
+    ("seccomp.security.alpha.kubernetes.io/pod", "non-functional in v1.27+; use the \"seccompProfile\" field instead"),
+    ("security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
+    ("security.alpha.kubernetes.io/unsafe-sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
+];
+
+/// What is said of a label of nodes that has a newer name.
+pub(crate) fn old_label(key: &str) -> Option<&'static str> {
+    OLD_LABELS.iter().find(|(old, _)| *old == key).map(|(_, why)| *why)
+}
+
+/// The warnings about a pod that is created; nobody is warned about changes of pods.
+pub(crate) fn pod_warnings(pod: &Value, old: Option<&Value>) -> Vec<String> {
+    if old.is_some() { Vec::new() } else { warnings_of(pod, &Path::ROOT) }
+}
+
+/// Warnings about a pod or template at a path.
+fn warnings_of(object: &Value, path: &Path<'_>) -> Vec<String> {
     let mut out = Vec::new();
-    for list in ["containers", "initContainers"] {
-        let containers = path.child(list);
+    let (spec, spec_path) = (object.sub("spec"), path.child("spec"));
+    labels_of_nodes(spec, &spec_path, &mut out);
+    annotations(object, path, &mut out);
+    spread(spec, &spec_path, &mut out);
+    let secrets = spec_path.child("imagePullSecrets");
+    for (i, secret) in spec.list("imagePullSecrets").iter().enumerate() {
+        if secret.text("name").is_empty() {
+            out.push(format!("{}: invalid empty name \"\"", secrets.index(i).child("name")));
+        }
+    }
+    let volumes = spec_path.child("volumes");
+    for (i, volume) in spec.list("volumes").iter().enumerate() {
+        old_sources(volume, &volumes.index(i), &mut out);
+    }
+    for list in ["initContainers", "containers"] {
+        let containers = spec_path.child(list);
         for (i, container) in spec.list(list).iter().enumerate() {
             let at = containers.index(i);
+            amounts(container, &at, &mut out);
             environment(container, &at, &mut out);
             ports(container, &at, &mut out);
         }
     }
+    if spec.int("terminationGracePeriodSeconds") < 0 {
+        let at = spec_path.child("terminationGracePeriodSeconds");
+        out.push(format!("{at}: must be >= 0; negative values are invalid and will be treated as 1"));
+    }
     out
+}
+
+/// Sources of a volume that are on their way out.
+pub(crate) fn old_sources(volume: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    for (key, why) in OLD_SOURCES.iter().filter(|(key, _)| volume.has(key)) {
+        out.push(format!("{}: {why}", path.child(if *key == "storageos" { "storageOS" } else { key })));
+    }
+}
+
+fn labels_of_nodes(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    let selector = path.child("nodeSelector");
+    for key in spec.members("nodeSelector").keys() {
+        out.extend(old_label(key).map(|why| format!("{}: {why}", selector.key(key))));
+    }
+    let affinity = path.child("affinity");
+    let (node, at) = (spec.sub("affinity").sub("nodeAffinity"), affinity.child("nodeAffinity"));
+    let required = at.child("requiredDuringSchedulingIgnoredDuringExecution");
+    let terms = node.sub("requiredDuringSchedulingIgnoredDuringExecution");
+    selector_terms(terms, &required, out);
+    let preferred = at.child("preferredDuringSchedulingIgnoredDuringExecution");
+    for (i, term) in node.list("preferredDuringSchedulingIgnoredDuringExecution").iter().enumerate() {
+        let term_path = preferred.index(i);
+        selector_term(term.sub("preference"), &term_path.child("preference"), out);
+    }
+}
+
+/// Old labels in a selector of nodes.
+pub(crate) fn selector_terms(selector: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    let terms = path.child("nodeSelectorTerms");
+    for (i, term) in selector.list("nodeSelectorTerms").iter().enumerate() {
+        selector_term(term, &terms.index(i), out);
+    }
+}
+
+fn selector_term(term: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    let expressions = path.child("matchExpressions");
+    for (i, requirement) in term.list("matchExpressions").iter().enumerate() {
+        let at = expressions.index(i);
+        out.extend(old_label(requirement.text("key")).map(|why| format!("{}: {why}", at.child("key"))));
+    }
+}
+
+fn annotations(object: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    let meta = path.child("metadata");
+    let at = meta.child("annotations");
+    for key in object.sub("metadata").members("annotations").keys() {
+        let known = OLD_ANNOTATIONS.iter().find(|(old, _)| *old == key).map(|(_, why)| *why);
+        let why = if key.starts_with("container.seccomp.security.alpha.kubernetes.io/") {
+            Some("non-functional in v1.27+; use the \"seccompProfile\" field instead")
+        } else if key.starts_with("container.apparmor.security.beta.kubernetes.io/") {
+            let container = key.rsplit_once('/').map_or("", |(_, name)| name);
+            let all = ["initContainers", "containers", "ephemeralContainers"].into_iter();
+            let own = all.flat_map(|list| object.sub("spec").list(list)).find(|c| c.text("name") == container);
+            let of = |v: &Value| v.sub("securityContext").has("appArmorProfile");
+            // The server itself writes these where there is a field.
+            let mirrored = own.is_some_and(of) || of(object.sub("spec"));
+            (!mirrored).then_some("deprecated since v1.30; use the \"appArmorProfile\" field instead")
+        } else {
+            known
+        };
+        out.extend(why.map(|why| format!("{}: {why}", at.key(key))));
+    }
+}
+
+fn spread(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    const NULL: &str = "a null labelSelector results in matching no pod";
+    let constraints = path.child("topologySpreadConstraints");
+    for (i, constraint) in spec.list("topologySpreadConstraints").iter().enumerate() {
+        let at = constraints.index(i);
+        let key = constraint.text("topologyKey");
+        out.extend(old_label(key).map(|why| format!("{}: {key} is {why}", at.child("topologyKey"))));
+        if !constraint.has("labelSelector") {
+            out.push(format!("{}: {NULL}", at.child("labelSelector")));
+        }
+    }
+    let affinity = path.child("affinity");
+    for kind in ["podAffinity", "podAntiAffinity"] {
+        let (value, at) = (spec.sub("affinity").sub(kind), affinity.child(kind));
+        for list in
+            ["requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"]
+        {
+            let terms = at.child(list);
+            for (i, term) in value.list(list).iter().enumerate() {
+                let term_path = terms.index(i);
+                if list.starts_with("required") && !term.has("labelSelector") {
+                    out.push(format!("{}: {NULL}", term_path.child("labelSelector")));
+                } else if list.starts_with("preferred") && !term.sub("podAffinityTerm").has("labelSelector") {
+                    out.push(format!("{}: {NULL}", term_path.child("podAffinityTerm.labelSelector")));
+                }
+            }
+        }
+    }
+}
+
+/// Parts of bytes, which nobody can give.
+fn amounts(container: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    let resources = path.child("resources");
+    for part in ["limits", "requests"] {
+        let at = resources.child(part);
+        for name in ["memory", "ephemeral-storage"] {
+            fraction(container.sub("resources").sub(part).sub(name), &at.key(name), out);
+        }
+    }
+}
+
+/// The warning about a part of a byte.
+pub(crate) fn fraction(value: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    if let Some(quantity) = crate::check::quantity(value).filter(|q| q.milli_value() % 1000 != 0) {
+        let shown = go::quote(&quantity.to_string());
+        out.push(format!("{path}: fractional byte value {shown} is invalid, must be an integer"));
+    }
 }
 
 /// The warning about a name that does not do for the names of pods.
@@ -57,10 +232,19 @@ pub(crate) fn changed_template_warnings(object: &Value, old: Option<&Value>) -> 
     warnings_of_template(template)
 }
 
+/// The warnings about a template elsewhere: at a path of fields.
+pub(crate) fn template_warnings_at(object: &Value, old: Option<&Value>, path: &[&str]) -> Vec<String> {
+    let template = object.at(path);
+    if old.is_some_and(|old| old.at(path) == template) {
+        return Vec::new();
+    }
+    let at = path.join(".");
+    template.map_or_else(Vec::new, |template| warnings_of(template, &Path::ROOT.child(&at)))
+}
+
 fn warnings_of_template(template: &Value) -> Vec<String> {
     let spec = Path::ROOT.child("spec");
-    let at = spec.child("template");
-    spec_warnings(template.sub("spec"), &at.child("spec"))
+    warnings_of(template, &spec.child("template"))
 }
 
 fn environment(container: &Value, path: &Path<'_>, out: &mut Vec<String>) {
@@ -104,12 +288,37 @@ mod tests {
     use object::json;
 
     #[test]
-    fn a_variable_that_hides_another_is_named() {
-        let spec = json::parse(br#"{"containers": [{"env": [{"name": "A"}, {"name": "A"}]}]}"#).unwrap();
-        assert_eq!(
-            spec_warnings(&spec, &Path::ROOT.child("spec")),
-            [r#"spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply"#]
-        );
+    fn what_is_old_or_useless_in_a_pod_is_named() {
+        for (pod, wanted) in [
+            (
+                r#"{"spec":{"containers":[{"env":[{"name":"A"},{"name":"A"}]}]}}"#,
+                r#"spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply"#,
+            ),
+            (
+                r#"{"spec":{"nodeSelector":{"beta.kubernetes.io/os":"linux"}}}"#,
+                r#"spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead"#,
+            ),
+            (
+                r#"{"metadata":{"annotations":{"seccomp.security.alpha.kubernetes.io/pod":"unconfined"}}}"#,
+                r#"metadata.annotations[seccomp.security.alpha.kubernetes.io/pod]: non-functional in v1.27+; use the "seccompProfile" field instead"#,
+            ),
+            (
+                r#"{"spec":{"volumes":[{"name":"v","gitRepo":{}}]}}"#,
+                "spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
+            ),
+            (
+                r#"{"spec":{"containers":[{"resources":{"limits":{"memory":"100m"}}}]}}"#,
+                r#"spec.containers[0].resources.limits[memory]: fractional byte value "100m" is invalid, must be an integer"#,
+            ),
+            (
+                r#"{"spec":{"topologySpreadConstraints":[{"topologyKey":"a"}]}}"#,
+                "spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod",
+            ),
+        ] {
+            let pod = json::parse(pod.as_bytes()).unwrap();
+            assert_eq!(pod_warnings(&pod, None), [wanted]);
+            assert!(pod_warnings(&pod, Some(&pod)).is_empty());
+        }
     }
 
     #[test]

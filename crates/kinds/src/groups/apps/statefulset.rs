@@ -22,7 +22,7 @@ pub(super) const STATEFULSETS: Resource = Resource {
         Column::wide("Images", "string"),
     ],
     cells,
-    strategy: Strategy { validate, validate_update, validate_status, warnings: pod::template_warnings, ..STRATEGY },
+    strategy: Strategy { validate, validate_update, validate_status, warnings, ..STRATEGY },
     ..Resource::new(
         "apps",
         "StatefulSet",
@@ -150,6 +150,16 @@ fn validate_update(new: &Value, old: &Value) -> Errors {
                    'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
                    'minReadySeconds' are forbidden";
         out.push(FieldError::forbidden(&Path::ROOT.child("spec"), why));
+    }
+    out
+}
+
+/// The warnings about the template, and about a history without an end.
+fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut out = pod::template_warnings(object, old);
+    if object.sub("spec").int("revisionHistoryLimit") < 0 {
+        let why = "a negative value retains all historical revisions; a value >= 0 is recommended";
+        out.push(format!("spec.revisionHistoryLimit: {why}"));
     }
     out
 }

@@ -4,6 +4,7 @@ use super::cron;
 use super::job::default_spec;
 use super::job_checks::template_of_job;
 use crate::check::{self, Errors};
+use crate::pod;
 use crate::read::{Read, default_text, default_to, object_mut};
 use crate::resource::{Column, Parts, Resource, Strategy, Subresource, Version};
 use crate::table;
@@ -45,6 +46,13 @@ pub(super) const CRONJOBS: Resource = Resource {
             out
         },
         validate_update: |new, old| validate(new, Some(old)),
+        warnings: |object, old| {
+            let mut out: Vec<String> =
+                if old.is_none() { pod::name_warning(object.name()).into_iter().collect() } else { Vec::new() };
+            let template = ["spec", "jobTemplate", "spec", "template"];
+            out.extend(pod::template_warnings_at(object, old, &template));
+            out
+        },
         ..Strategy::WITH_STATUS
     },
     ..Resource::new(

@@ -68,7 +68,7 @@ pub(super) const PODS: Resource = Resource {
         validate,
         validate_update,
         validate_status,
-        warnings: |object, _| pod::spec_warnings(object.sub("spec"), &Path::ROOT.child("spec")),
+        warnings: pod::pod_warnings,
         ..Strategy::PLAIN
     },
     ..Resource::new("", "Pod", "pods", &[Version::stored("v1", "io.k8s.api.core.v1.Pod").with_default(default)])
@@ -89,6 +89,7 @@ pub(super) const POD_TEMPLATES: Resource = Resource {
     strategy: Strategy {
         generation: Generation::Counts(&[&["template"]]),
         template: &["template"],
+        warnings: |object, old| pod::template_warnings_at(object, old, &["template"]),
         returns_deleted: true,
         validate: |object| {
             let mut out = Errors::new();

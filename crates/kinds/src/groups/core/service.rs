@@ -1,6 +1,6 @@
 //! Services.
 
-use super::service_checks::{validate, validate_status, validate_update};
+use super::service_checks::{validate, validate_status, validate_update, warnings};
 use crate::read::{Read, default_text, default_to, list_mut, object_mut};
 use crate::resource::{Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version};
 use crate::table;
@@ -36,6 +36,7 @@ pub(super) const SERVICES: Resource = Resource {
         validate,
         validate_update,
         validate_status,
+        warnings,
         returns_deleted: true,
         ..Strategy::WITH_STATUS
     },

@@ -392,6 +392,31 @@ fn kept_families(spec: &Value, before: &Value, path: &Path<'_>, out: &mut Errors
     }
 }
 
+/// Warnings about what a Service says in vain.
+pub(super) fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+    let spec = object.sub("spec");
+    let mut out = Vec::new();
+    if object.annotation(TOPOLOGY_HINTS).is_some() {
+        out.push(format!("annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead"));
+    }
+    let addresses = !spec.list("externalIPs").is_empty();
+    if headless(spec) {
+        for (ignored, key) in [
+            (!spec.text("loadBalancerIP").is_empty(), "loadBalancerIP"),
+            (addresses, "externalIPs"),
+            (spec.text("sessionAffinity") != "None", "SessionAffinity"),
+        ] {
+            if ignored {
+                out.push(format!("spec.{key} is ignored when spec.clusterIP is \"None\""));
+            }
+        }
+    }
+    if spec.text("type") == "ExternalName" && addresses {
+        out.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
+    }
+    out
+}
+
 /// Checks what a load balancer reports.
 pub(super) fn validate_status(new: &Value, _: &Value) -> Errors {
     let mut out = Errors::new();

@@ -53,6 +53,7 @@ pub(super) const PERSISTENT_VOLUMES: Resource = Resource {
         prepare_status,
         validate: validate_volume,
         validate_update: validate_volume_update,
+        warnings: volume_warnings,
         ..Strategy::WITH_STATUS
     },
     ..Resource::new(
@@ -76,6 +77,29 @@ fn prepare_status(object: &mut Value, old: &Value, context: &Context<'_>) {
     if status.text("phase") != before.text("phase") && (same_time || !status.has("lastPhaseTransitionTime")) {
         object.set_at(&["status", "lastPhaseTransitionTime"], now(context).into());
     }
+}
+
+fn class_warning(object: &Value, out: &mut Vec<String>) {
+    if object.annotation(CLASS_ANNOTATION).is_some() {
+        let why = "deprecated since v1.8; use \"storageClassName\" attribute instead";
+        out.push(format!("metadata.annotations[{CLASS_ANNOTATION}]: {why}"));
+    }
+}
+
+fn volume_warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+    let mut out = Vec::new();
+    let (spec, path) = (object.sub("spec"), Path::ROOT.child("spec"));
+    class_warning(object, &mut out);
+    if spec.text("persistentVolumeReclaimPolicy") == "Recycle" {
+        let why = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic \
+                   provisioning.";
+        out.push(format!("{}: {why}", path.child("persistentVolumeReclaimPolicy")));
+    }
+    let affinity = path.child("nodeAffinity");
+    pod::selector_terms(spec.sub("nodeAffinity").sub("required"), &affinity.child("required"), &mut out);
+    pod::old_sources(spec, &path, &mut out);
+    pod::fraction(spec.sub("capacity").sub("storage"), &path.child("capacity").key("storage"), &mut out);
+    out
 }
 
 fn modes(list: &[&str]) -> String {
@@ -364,6 +388,16 @@ pub(super) const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
         validate: validate_claim,
         validate_update: validate_claim_update,
         validate_status: validate_claim_status,
+        warnings: |object, _| {
+            let mut out = Vec::new();
+            class_warning(object, &mut out);
+            let spec = Path::ROOT.child("spec");
+            let resources = spec.child("resources");
+            let requests = resources.child("requests");
+            let storage = object.sub("spec").sub("resources").sub("requests").sub("storage");
+            pod::fraction(storage, &requests.key("storage"), &mut out);
+            out
+        },
         ..Strategy::WITH_STATUS
     },
     ..Resource::new(
