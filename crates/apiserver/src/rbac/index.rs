@@ -448,7 +448,7 @@ mod tests {
             user: &user,
             verb,
             group: "",
-            version: "v1",
+            version: if path.is_empty() { "v1" } else { "" },
             resource,
             subresource: "",
             name: "",
