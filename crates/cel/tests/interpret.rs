@@ -266,6 +266,45 @@ fn variables_are_asked_for_once_and_only_when_used() {
 }
 
 #[test]
+fn values_that_cannot_be_compared_are_an_error_of_the_left_side_only() {
+    let overload = "no such overload";
+    for (source, expected) in [
+        // A sum of quantities is not known on the right.
+        ("quantity('2') == quantity('1').add(1)", overload),
+        ("quantity('1').add(1) == quantity('2')", "true"),
+        ("quantity('2') != quantity('1').add(quantity('1'))", "true"),
+        ("quantity('2') in [quantity('3').sub(1)]", "false"),
+        ("[quantity('2')] == [quantity('3').sub(1)]", "true"),
+        ("optional.of(quantity('2')) == optional.of(quantity('1').add(1))", overload),
+        ("dyn(quantity('1')) == dyn(ip('::1'))", overload),
+        ("dyn(quantity('1')) != dyn(ip('::1'))", "true"),
+        ("dyn(1) == dyn(quantity('1'))", "false"),
+        ("dyn(quantity('1')) == null", "false"),
+        ("[dyn(1)].indexOf(dyn(quantity('1')))", "-1"),
+        ("sets.contains([dyn(quantity('1'))], [dyn(1)])", "false"),
+        // Types with functions of their own do not name the operator that they lack.
+        ("dyn('a') % dyn(1)", overload),
+        ("dyn(duration('1s')) * dyn(1)", overload),
+        ("size(dyn(duration('1s')))", overload),
+        ("-dyn(true)", overload),
+        ("-dyn(1u)", "no such overload: -_"),
+        ("-dyn(null)", "no such overload: -_"),
+        ("size(dyn(1))", "no such overload: size"),
+        ("dyn([1]) % dyn(1)", "no such overload: _%_"),
+        // The first element decides whether a list has an overload.
+        ("dyn([true, false]).sum()", "no such overload: sum(list)"),
+        ("[dyn(null)].min()", "no such overload: min(list)"),
+        ("[dyn([1])].isSorted()", "no such overload: isSorted(list)"),
+        ("dyn([1]).join(',')", "no such overload: join(list, string)"),
+        ("'%s'.format(dyn(1))", "no such overload: format(string, int)"),
+        ("n[dyn(n)]", "invalid qualifier type: *types.baseList"),
+        ("dyn(quantity('1')).all(x, true)", "got 'cel.Quantity', expected iterable type"),
+    ] {
+        assert_eq!(evaluate(source).0, expected, "{source}");
+    }
+}
+
+#[test]
 fn constants_that_cannot_be_converted_are_found_when_the_program_is_made() {
     for (source, expected) in [
         ("string(int('abc')) == 'x'", "type conversion error from 'string' to 'int'"),
@@ -277,6 +316,10 @@ fn constants_that_cannot_be_converted_are_found_when_the_program_is_made() {
             "duration(string('x')) == duration('1s')",
             "type conversion error from 'string' to 'google.protobuf.Duration'",
         ),
+        ("{}[null] == 1", "invalid qualifier type: types.Null"),
+        ("dyn({'a': 1})[[1]] == 1", "invalid qualifier type: *types.baseList"),
+        ("d[?b'x'] == optional.none()", "invalid qualifier type: types.Bytes"),
+        ("{1: 2}[dyn(int)] == 1", "invalid qualifier type: *types.Type"),
         ("string(b'\\xff') == 'x'", "invalid UTF-8 in bytes, cannot convert to string"),
     ] {
         let checked = check(&env(), parse(source, &ParserOptions::default()).unwrap()).unwrap();

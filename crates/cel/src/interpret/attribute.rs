@@ -152,24 +152,32 @@ fn field<'a>(value: &Value<'a>, name: &str) -> Result<Found<'a>> {
 }
 
 fn index<'a>(value: &Value<'a>, key: &Value<'_>) -> Result<Found<'a>> {
+    require_qualifier(key)?;
     match value {
-        Value::Map(map) => match key {
-            Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_) => {
-                Ok(match map.find(key) {
-                    Some(found) => Found::Value(found?),
-                    None => Found::Nothing(Error::no_such_key(key)),
-                })
-            }
-            _ => Err(Error::new(format!("invalid qualifier type: {}", go_type(key)))),
-        },
+        Value::Map(map) if map.is_typed() && key.as_str().is_none() => Err(Error::no_such_overload()),
+        Value::Map(map) => Ok(match map.find(key) {
+            Some(found) => Found::Value(found?),
+            None => Found::Nothing(Error::no_such_key(key)),
+        }),
         Value::List(list) => {
             let position = list_index(key)?;
             match usize::try_from(position).ok().filter(|position| *position < list.len()) {
+                Some(_) if list.is_typed() && !matches!(key, Value::Int(_)) => {
+                    Err(Error::new(format!("unsupported index: {key}")))
+                }
                 Some(position) => list.get(position).map(Found::Value),
                 None => Ok(Found::Nothing(Error::new(format!("index out of bounds: {key}")))),
             }
         }
         _ => Ok(Found::Nothing(Error::no_such_key(key))),
+    }
+}
+
+/// A key must be of a type that a map's keys, or a list's index, can have.
+pub(super) fn require_qualifier(key: &Value<'_>) -> Result<()> {
+    match key {
+        Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_) => Ok(()),
+        _ => Err(Error::new(format!("invalid qualifier type: {}", go_type(key)))),
     }
 }
 
@@ -199,10 +207,21 @@ pub(super) fn go_type(value: &Value<'_>) -> &'static str {
         Value::Bytes(_) => "types.Bytes",
         Value::Timestamp(_) => "types.Timestamp",
         Value::Duration(_) => "types.Duration",
+        Value::List(list) if list.is_typed() => "*common.unstructuredList",
         Value::List(_) => "*types.baseList",
+        Value::Map(map) if map.is_typed() => "*common.unstructuredMap",
         Value::Map(_) => "*types.baseMap",
         Value::Type(_) => "*types.Type",
         Value::Optional(_) => "*types.Optional",
-        Value::Opaque(_) => "types.Opaque",
+        Value::Opaque(value) => match (value.type_name(), value.is_computed()) {
+            ("kubernetes.Quantity", false) => "cel.Quantity",
+            ("kubernetes.Quantity", true) => "*cel.Quantity",
+            ("kubernetes.URL", _) => "cel.URL",
+            ("kubernetes.Semver", _) => "cel.Semver",
+            ("kubernetes.NamedFormat", _) => "*cel.Format",
+            ("net.IP", _) => "cel.IP",
+            ("net.CIDR", _) => "cel.CIDR",
+            _ => "types.Opaque",
+        },
     }
 }

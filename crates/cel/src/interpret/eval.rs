@@ -193,14 +193,14 @@ impl<'a, 'r> Frame<'a, 'r> {
             let cost = read_a + read_b + cost::equality(a, b, equals);
             let result = a.equals(b);
             self.charge(cost)?;
-            return Ok(Value::Bool(result? == equals));
+            return equality(result, equals);
         }
         let [a, b] = match (self.eval(a), self.eval(b)) {
             (Ok(a), Ok(b)) => [a, b],
             (a, b) => self.both(a, b, CallCost::Fixed(1))?,
         };
         self.charge(cost::equality(&a, &b, equals))?;
-        Ok(Value::Bool(a.equals(&b)? == equals))
+        equality(a.equals(&b), equals)
     }
 
     /// Both operands are evaluated before the error of the first is looked at, and the call is charged for.
@@ -430,4 +430,12 @@ pub(super) fn constant<'a>(value: &'a Value<'static>) -> Value<'a> {
 
 fn not_optional(value: &Value<'_>) -> Error {
     Error::new(format!("cannot initialize optional value from non-optional value: {value}"))
+}
+
+/// What `==`, or `!=`, makes of a comparison. Values that cannot be compared are not equal, but only `!=` may say so.
+fn equality<'a>(answer: Result<bool>, equals: bool) -> Result<Value<'a>> {
+    match answer {
+        Err(error) if !equals && !error.is_fatal() => Ok(Value::Bool(true)),
+        answer => Ok(Value::Bool(answer? == equals)),
+    }
 }

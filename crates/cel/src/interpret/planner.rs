@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::attribute::require_qualifier;
 use super::cost::{self, CallCost};
 use super::functions::Functions;
 use super::plan::{
@@ -153,6 +154,9 @@ impl<'e> Planner<'e> {
             // The branches of a conditional may still end in an addition to the accumulator.
             let is_branch = name == operators::CONDITIONAL && index > 0;
             args.push(if is_branch { self.plan(arg) } else { self.nested(arg) }?);
+        }
+        if let (operators::INDEX | operators::OPT_INDEX, [_, Node::Constant(key)]) = (name, &*args) {
+            require_qualifier(key)?;
         }
         match self.operator(name, args) {
             Ok(node) => Ok(node),

@@ -14,6 +14,15 @@ fn timestamp_overflow() -> Error {
     Error::new("timestamp overflow")
 }
 
+/// The error of an operator, or of `size`, that the type of `operand` does not have. Strings, timestamps and durations have functions
+/// of their own, which are asked for the operator and do not name it in their answer.
+fn undefined(operator: &str, operand: &Value<'_>) -> Error {
+    match operand {
+        Value::String(_) | Value::Timestamp(_) | Value::Duration(_) => Error::no_such_overload(),
+        _ => Error::no_overload_of(operator),
+    }
+}
+
 /// `a + b`
 pub(crate) fn add<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     let [a, b] = args else { return Err(Error::no_such_overload()) };
@@ -65,10 +74,8 @@ pub(crate) fn subtract<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             let span = crate::value::Duration(span.0.checked_neg().ok_or_else(integer_overflow)?);
             Value::Timestamp(time.checked_add(span).ok_or_else(timestamp_overflow)?)
         }
-        (Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Duration(_) | Value::Timestamp(_), _) => {
-            return Err(Error::no_such_overload());
-        }
-        _ => return Err(Error::no_overload_of("_-_")),
+        (Value::Int(_) | Value::Uint(_) | Value::Double(_), _) => return Err(Error::no_such_overload()),
+        (a, _) => return Err(undefined("_-_", a)),
     })
 }
 
@@ -80,7 +87,7 @@ pub(crate) fn multiply<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         (Value::Uint(a), Value::Uint(b)) => Value::Uint(a.checked_mul(*b).ok_or_else(unsigned_overflow)?),
         (Value::Double(a), Value::Double(b)) => Value::Double(a * b),
         (Value::Int(_) | Value::Uint(_) | Value::Double(_), _) => return Err(Error::no_such_overload()),
-        _ => return Err(Error::no_overload_of("_*_")),
+        (a, _) => return Err(undefined("_*_", a)),
     })
 }
 
@@ -94,7 +101,7 @@ pub(crate) fn divide<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         (Value::Uint(a), Value::Uint(b)) => Value::Uint(a.checked_div(*b).ok_or_else(by_zero)?),
         (Value::Double(a), Value::Double(b)) => Value::Double(a / b),
         (Value::Int(_) | Value::Uint(_) | Value::Double(_), _) => return Err(Error::no_such_overload()),
-        _ => return Err(Error::no_overload_of("_/_")),
+        (a, _) => return Err(undefined("_/_", a)),
     })
 }
 
@@ -107,7 +114,7 @@ pub(crate) fn modulo<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         (Value::Int(a), Value::Int(b)) => Value::Int(a.checked_rem(*b).ok_or_else(integer_overflow)?),
         (Value::Uint(a), Value::Uint(b)) => Value::Uint(a.checked_rem(*b).ok_or_else(by_zero)?),
         (Value::Int(_) | Value::Uint(_), _) => return Err(Error::no_such_overload()),
-        _ => return Err(Error::no_overload_of("_%_")),
+        (a, _) => return Err(undefined("_%_", a)),
     })
 }
 
@@ -119,6 +126,8 @@ pub(crate) fn negate<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         [Value::Duration(a)] => {
             Value::Duration(crate::value::Duration(a.0.checked_neg().ok_or_else(integer_overflow)?))
         }
+        [Value::Bool(_)] => return Err(Error::no_such_overload()),
+        [a] => return Err(undefined("-_", a)),
         _ => return Err(Error::no_such_overload()),
     })
 }
@@ -155,7 +164,8 @@ ordering! {
     greater_equals "_>=_" is_ge;
 }
 
-fn is_ordered(value: &Value<'_>) -> bool {
+/// Whether values of the type of `value` have an order.
+pub(super) fn is_ordered(value: &Value<'_>) -> bool {
     !matches!(
         value,
         Value::Null | Value::List(_) | Value::Map(_) | Value::Type(_) | Value::Optional(_) | Value::Opaque(_)
@@ -167,13 +177,21 @@ pub(crate) fn contains<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     let [element, container] = args else { return Err(Error::no_such_overload()) };
     match container {
         Value::List(list) => {
+            let mut failure = None;
             for member in list.iter() {
-                if element.equals(&member?)? {
-                    return Ok(Value::Bool(true));
+                let member = member?;
+                // A typed list asks its members, and does not forget that one could not answer.
+                let answer = if list.is_typed() { member.equals(element) } else { element.equals(&member) };
+                match answer {
+                    Ok(true) => return Ok(Value::Bool(true)),
+                    Err(error) if error.is_fatal() => return Err(error),
+                    Err(error) if list.is_typed() => failure = failure.or(Some(error)),
+                    _ => {}
                 }
             }
-            Ok(Value::Bool(false))
+            failure.map_or(Ok(Value::Bool(false)), Err)
         }
+        Value::Map(map) if map.is_typed() && element.as_str().is_none() => Err(Error::no_such_overload()),
         Value::Map(map) => Ok(Value::Bool(map.contains(element))),
         _ => Err(Error::no_such_overload()),
     }
@@ -185,6 +203,7 @@ pub(crate) fn size<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         [value @ (Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_))] => {
             Ok(Value::Int(i64::try_from(value.cost_size()).unwrap_or(i64::MAX)))
         }
+        [value] => Err(undefined("size", value)),
         _ => Err(Error::no_overload_of("size")),
     }
 }

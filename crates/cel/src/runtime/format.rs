@@ -15,7 +15,7 @@ const TOO_LONG: &str = "text too long";
 
 /// `text.format(arguments)`
 pub(crate) fn format<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let [Value::String(template), Value::List(arguments)] = args else { return Err(Error::no_such_overload()) };
+    let [Value::String(template), Value::List(arguments)] = args else { return Err(Error::mismatch()) };
     let mut out = String::with_capacity(template.len());
     let mut rest: &str = template;
     let mut used = 0;

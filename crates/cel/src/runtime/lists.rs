@@ -2,11 +2,13 @@
 
 use std::cmp::Ordering;
 
+use super::arithmetic::is_ordered;
 use crate::value::{Duration, Error, List, Result, Value};
 
 /// `list.isSorted()`
 pub(crate) fn is_sorted<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     let [Value::List(list)] = args else { return Err(Error::mismatch()) };
+    require_order(list)?;
     let mut previous: Option<Value<'_>> = None;
     for element in list.iter() {
         let element = element?;
@@ -19,13 +21,22 @@ pub(crate) fn is_sorted<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     Ok(Value::Bool(true))
 }
 
+/// The first element decides whether there is an overload for the list: its type must have an order.
+fn require_order(list: &List<'_>) -> Result<()> {
+    if list.is_empty() || is_ordered(&list.get(0)?) { Ok(()) } else { Err(Error::mismatch()) }
+}
+
 fn sum<'a>(args: &[Value<'a>], zero: Value<'a>) -> Result<Value<'a>> {
     let [Value::List(list)] = args else { return Err(Error::mismatch()) };
     let mut total: Option<Value<'a>> = None;
     for element in list.iter() {
         let element = element?;
         total = Some(match total {
-            None => element,
+            // The first element decides whether there is an overload for the list.
+            None if matches!(element, Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Duration(_)) => {
+                element
+            }
+            None => return Err(Error::mismatch()),
             Some(total) => super::arithmetic::add(&[total, element])?,
         });
     }
@@ -54,6 +65,7 @@ pub(crate) fn sum_duration<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 
 fn extreme<'a>(args: &[Value<'a>], name: &str, replace_when: Ordering) -> Result<Value<'a>> {
     let [Value::List(list)] = args else { return Err(Error::mismatch()) };
+    require_order(list)?;
     let mut best: Option<Value<'a>> = None;
     for element in list.iter() {
         let element = element?;
@@ -86,7 +98,7 @@ pub(crate) fn last_index_of<'a>(list: &List<'a>, element: &Value<'a>) -> Result<
 
 fn position<'a>(list: &List<'a>, element: &Value<'a>, order: impl Iterator<Item = usize>) -> Result<Value<'a>> {
     for index in order {
-        if list.get(index)?.equals(element)? {
+        if list.get(index)?.is_same(element)? {
             return Ok(Value::Int(i64::try_from(index).unwrap_or(i64::MAX)));
         }
     }
@@ -95,7 +107,7 @@ fn position<'a>(list: &List<'a>, element: &Value<'a>, order: impl Iterator<Item 
 
 fn holds(list: &List<'_>, element: &Value<'_>) -> Result<bool> {
     for member in list.iter() {
-        if element.equals(&member?)? {
+        if element.is_same(&member?)? {
             return Ok(true);
         }
     }

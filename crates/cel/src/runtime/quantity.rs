@@ -17,6 +17,25 @@ impl Opaque for Quantity {
     }
 }
 
+/// A sum or a difference.
+#[derive(Debug)]
+struct Computed(Quantity);
+
+impl Opaque for Computed {
+    fn type_name(&self) -> &'static str {
+        Opaque::type_name(&self.0)
+    }
+    fn equals(&self, other: &dyn Opaque) -> bool {
+        Opaque::equals(&self.0, other)
+    }
+    fn is_computed(&self) -> bool {
+        true
+    }
+    fn as_any(&self) -> &dyn Any {
+        &self.0
+    }
+}
+
 /// `quantity(text)`
 pub(crate) fn quantity<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     match args {
@@ -73,7 +92,7 @@ fn sum<'a>(args: &[Value<'a>], negate: bool) -> Result<Value<'a>> {
         }
         other => other.downcast().ok_or_else(Error::mismatch)?,
     };
-    Ok(Value::opaque(if negate { a.sub(b) } else { a.add(b) }))
+    Ok(Value::opaque(Computed(if negate { a.sub(b) } else { a.add(b) })))
 }
 
 /// `quantity.add(other)`

@@ -128,6 +128,8 @@ pub(crate) fn join<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         match element? {
             Value::String(text) if joined.len() + text.len() > MAX_TEXT => return Err(Error::cost_limit()),
             Value::String(text) => joined.push_str(&text),
+            // The first element decides whether there is an overload for the list.
+            _ if index == 0 => return Err(Error::mismatch()),
             _ => return Err(Error::no_such_overload()),
         }
     }

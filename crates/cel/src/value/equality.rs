@@ -18,6 +18,11 @@ impl Value<'_> {
         equal(self, other, &mut Effort { depth: 0, parts: 0 })
     }
 
+    /// Whether `self == other` is true: what cannot be compared is not the same.
+    pub(crate) fn is_same(&self, other: &Value<'_>) -> Result<bool> {
+        decided(self.equals(other)).map(|equal| equal == Some(true))
+    }
+
     /// The order of `self` and `other`, or the error of `<`.
     pub fn compare(&self, other: &Value<'_>) -> Result<Ordering> {
         let unordered = || Error::new("NaN values cannot be ordered");
@@ -38,6 +43,14 @@ impl Value<'_> {
             (Value::Duration(a), Value::Duration(b)) => a.cmp(b),
             _ => return Err(Error::no_such_overload()),
         })
+    }
+}
+
+/// The answer of a comparison; none where the values cannot be compared.
+pub(crate) fn decided(answer: Result<bool>) -> Result<Option<bool>> {
+    match answer {
+        Err(error) if !error.is_fatal() => Ok(None),
+        answer => answer.map(Some),
     }
 }
 
@@ -84,13 +97,17 @@ fn equal(a: &Value<'_>, b: &Value<'_>, effort: &mut Effort) -> Result<bool> {
         (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
         (Value::Duration(a), Value::Duration(b)) => a == b,
         (Value::Type(a), Value::Type(b)) => **a == **b,
-        (Value::Opaque(a), Value::Opaque(b)) => a.equals(&**b),
+        (Value::Null, _) | (_, Value::Null) => false,
+        (Value::Opaque(a), Value::Opaque(b)) if a.type_name() == b.type_name() && !b.is_computed() => a.equals(&**b),
+        (Value::Opaque(_), _) => return Err(Error::no_such_overload()),
         (Value::Optional(a), Value::Optional(b)) => match (a, b) {
             (Some(a), Some(b)) => effort.within(|effort| equal(a, b, effort))?,
             (a, b) => a.is_none() && b.is_none(),
         },
         (Value::List(a), Value::List(b)) => effort.within(|effort| equal_lists(a, b, effort))?,
         (Value::Map(a), Value::Map(b)) => effort.within(|effort| equal_maps(a, b, effort))?,
+        (Value::List(list), _) if list.is_typed() => return Err(Error::no_such_overload()),
+        (Value::Map(map), _) if map.is_typed() => return Err(Error::no_such_overload()),
         _ => false,
     })
 }
@@ -102,13 +119,20 @@ fn equal_lists(a: &List<'_>, b: &List<'_>, effort: &mut Effort) -> Result<bool> 
     if a.len() != b.len() {
         return Ok(false);
     }
+    let typed = a.is_typed();
     for (a, b) in a.iter().zip(b.iter()) {
         effort.part()?;
-        if !equal(&a?, &b?, effort)? {
+        if !equal_parts(&a?, &b?, typed, effort)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Parts of a typed list or map must be comparable; in others, those that are not pass as equal.
+fn equal_parts(a: &Value<'_>, b: &Value<'_>, typed: bool, effort: &mut Effort) -> Result<bool> {
+    let answer = equal(a, b, effort);
+    if typed { answer } else { decided(answer).map(|equal| equal != Some(false)) }
 }
 
 fn equal_maps(a: &Map<'_>, b: &Map<'_>, effort: &mut Effort) -> Result<bool> {
@@ -120,10 +144,11 @@ fn equal_maps(a: &Map<'_>, b: &Map<'_>, effort: &mut Effort) -> Result<bool> {
     if a.len() != b.len() || a.object_type() != b.object_type() {
         return Ok(false);
     }
+    let typed = a.is_typed();
     for (key, value) in a.iter() {
         let Some(other) = b.find(&key) else { return Ok(false) };
         effort.part()?;
-        if !equal(&value?, &other?, effort)? {
+        if !equal_parts(&value?, &other?, typed, effort)? {
             return Ok(false);
         }
     }

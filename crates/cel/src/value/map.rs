@@ -197,6 +197,14 @@ impl<'a> Map<'a> {
         }
     }
 
+    /// Whether the map is of a type that the embedding program declares.
+    pub(crate) fn is_typed(&self) -> bool {
+        match self {
+            Map::Owned(_) => false,
+            Map::Adapted { adapter, .. } => adapter.is_typed(),
+        }
+    }
+
     /// The value of the string key `key` if present.
     pub fn find_str(&self, key: &str) -> Option<Result<Value<'a>>> {
         match self {

@@ -162,6 +162,12 @@ pub trait ListAdapter: Send + Sync {
     fn semantics(&self) -> Option<&dyn ListSemantics> {
         None
     }
+
+    /// Whether the list is of a declared type: to compare it with what is no list is an error then, and only integers
+    /// are indexes.
+    fn is_typed(&self) -> bool {
+        false
+    }
 }
 
 /// Equality and `+` of lists that are sets or keyed by fields of their elements.
@@ -200,6 +206,12 @@ pub trait MapAdapter: Send + Sync {
         None
     }
 
+    /// Whether the map is of a declared type: to compare it with what is no map is an error then, and so is a key that
+    /// is no string.
+    fn is_typed(&self) -> bool {
+        false
+    }
+
     /// The name `type()` shows for an object that is not a plain map.
     fn type_name(&self) -> Option<&str> {
         None
@@ -211,8 +223,13 @@ pub trait Opaque: Any + fmt::Debug + Send + Sync {
     /// The name of the value's type, such as `net.IP`.
     fn type_name(&self) -> &'static str;
 
-    /// Whether `other` is the same value. Values of other types never are.
+    /// Whether `other`, of the same type, is the same value.
     fn equals(&self, other: &dyn Opaque) -> bool;
+
+    /// Whether the value was computed from others in a way that upstream's `==` does not know on its right side.
+    fn is_computed(&self) -> bool {
+        false
+    }
 
     /// The size that run-time costs are computed from, if the type has one.
     fn size(&self) -> Option<u64> {
@@ -268,6 +285,15 @@ impl<'a> List<'a> {
             List::Owned(_) | List::Joined(_) => None,
             List::Adapted(list) => list.adapter.semantics(),
             List::Ruled(_, semantics) => Some(*semantics),
+        }
+    }
+
+    /// Whether the list is of a type that the embedding program declares.
+    pub(crate) fn is_typed(&self) -> bool {
+        match self {
+            List::Owned(_) | List::Joined(_) => false,
+            List::Adapted(list) => list.adapter.is_typed(),
+            List::Ruled(..) => true,
         }
     }
 

@@ -151,6 +151,10 @@ impl MapAdapter for Node {
         (!self.has_fields() || self.field(key).is_some()).then_some(key)
     }
 
+    fn is_typed(&self) -> bool {
+        true
+    }
+
     fn equals(&self, data: &Data, other: &Map<'_>) -> Option<Result<bool>> {
         self.has_fields().then(|| self.equal_objects(value(data), other))
     }
@@ -192,6 +196,10 @@ impl ListAdapter for Node {
             (Some(item), Some(node)) => adapt(node, item),
             _ => Err(Error::new("invalid array type, expected Items with a non-empty Schema")),
         }
+    }
+
+    fn is_typed(&self) -> bool {
+        true
     }
 
     fn semantics(&self) -> Option<&dyn ListSemantics> {
@@ -254,6 +262,66 @@ impl Node {
                 format!("{parts:?}")
             }
             _ => format!("{item:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Version;
+    use object::{Value, json};
+
+    /// The first error of `rule` over an object, or nothing.
+    fn check(rule: &str) -> Option<String> {
+        let properties = r#"{"s":{"type":"array","items":{"type":"string"}},"m":{"type":"object","additionalProperties":{"type":"string"}},
+            "o":{"type":"object","properties":{"a":{"type":"string"}}},"l":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string"}}}}}"#;
+        let mut definition =
+            json::parse(br#"{"spec":{"group":"g","scope":"Cluster","names":{"kind":"K"},"versions":[{"name":"v1"}]}}"#)
+                .ok()?;
+        let mut schema = json::parse(format!(r#"{{"type":"object","properties":{properties}}}"#).as_bytes()).ok()?;
+        let rule = json::parse(br#"[{}]"#).ok().and_then(|mut rules| {
+            rules.as_array_mut()?.first_mut()?.set_at(&["rule"], Value::from(rule.to_owned()));
+            Some(rules)
+        })?;
+        schema.set_at(&["x-kubernetes-validations"], rule);
+        let versions = definition.get_mut("spec")?.get_mut("versions")?.as_array_mut()?;
+        versions.first_mut()?.set_at(&["schema", "openAPIV3Schema"], schema);
+        let version = Version::new(&definition, "v1").ok()??;
+        let object = json::parse(
+            br#"{"apiVersion":"g/v1","kind":"K","metadata":{"name":"a"},"s":["a"],"m":{"k":"v"},"o":{"a":"x"},"l":[{"a":"x"}]}"#,
+        );
+        version.validate(&object.ok()?).errors.first().map(|error| error.detail.to_string())
+    }
+
+    #[test]
+    fn typed_lists_and_maps_refuse_what_is_of_another_kind() {
+        const OVERLOAD: &str = "'no such overload': call arguments did not match a supported operator, function or macro signature for rule: ";
+        for rule in [
+            "dyn(self.s) == dyn('a')",
+            "dyn(self.m) == dyn([1])",
+            "dyn(self.o) == dyn(1)",
+            "self.l.exists(x, dyn(x) == dyn(1))",
+            "dyn(1) in dyn(self.l)",
+            "dyn(1) in dyn(self.m)",
+            "self.m[dyn(1)] == 'v'",
+            "self.m[?dyn(1)].hasValue()",
+        ] {
+            assert_eq!(check(rule), Some(format!("{OVERLOAD}{rule}")), "{rule}");
+        }
+        for (rule, error) in [
+            ("self.s[dyn(0u)] == 'a'", "unsupported index: 0 evaluating rule: "),
+            ("self.s[dyn(self.o)] == 'a'", "invalid qualifier type: *common.unstructuredMap evaluating rule: "),
+        ] {
+            assert_eq!(check(rule), Some(format!("{error}{rule}")), "{rule}");
+        }
+        for rule in [
+            "dyn(self.s) != dyn('a')",
+            "dyn('a') != dyn(self.s)",
+            "dyn(self.o) != null",
+            "!(dyn(self.o) in [dyn(1)])",
+            "!(dyn(1) in dyn(self.s))",
+        ] {
+            assert_eq!(check(rule), None, "{rule}");
         }
     }
 }

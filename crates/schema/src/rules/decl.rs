@@ -52,7 +52,24 @@ impl Decls {
     fn declare(&mut self, node: &Node) -> Option<Arc<Decl>> {
         let decl = self.make(node).map(Arc::new);
         self.0.insert(address(node), decl.clone());
+        if decl.is_some() {
+            self.declare_strays(node);
+        }
         decl
+    }
+
+    /// Declares what the schema has below a node whose type has nothing below it: it may have rules all the same.
+    fn declare_strays(&mut self, node: &Node) {
+        let typ = node.typ().filter(|_| !node.int_or_string());
+        if typ != Some(SchemaType::Array) {
+            node.items().map(|items| self.declare(items));
+        }
+        if typ != Some(SchemaType::Object) {
+            let below = node.properties().map(|(_, property)| property).chain(node.additional_schema());
+            below.for_each(|node| {
+                self.declare(node);
+            });
+        }
     }
 
     fn make(&mut self, node: &Node) -> Option<Decl> {
@@ -287,3 +304,26 @@ impl SizeEstimator for Decl {
 }
 
 static KEY: LazyLock<Decl> = LazyLock::new(|| simple(Type::String, 0, 2));
+
+#[cfg(test)]
+mod tests {
+    use super::Decls;
+    use crate::Structural;
+    use object::json;
+
+    #[test]
+    fn rules_below_a_value_without_parts_have_types() {
+        for (schema, has_type) in [
+            (r#"{"type":"object","x-kubernetes-int-or-string":true,"properties":{"a":{"type":"string"}}}"#, true),
+            (r#"{"type":"object","properties":{"a":{"type":"string"}}}"#, true),
+            (r#"{"type":"string","properties":{"a":{"type":"string"}}}"#, true),
+            (r#"{"properties":{"a":{"type":"string"}}}"#, false),
+        ] {
+            let schema_value = json::parse(schema.as_bytes()).unwrap();
+            let structural = Structural::new(&schema_value).unwrap();
+            let decls = Decls::new(structural.root());
+            let property = structural.root().property("a").unwrap();
+            assert_eq!(decls.get(property).is_some(), has_type, "{schema}");
+        }
+    }
+}
