@@ -91,8 +91,12 @@ impl Listener {
         tls: Option<Arc<Tls>>,
         authenticator: Authenticator,
     ) -> std::io::Result<Self> {
-        let socket = TcpListener::bind(address).await?;
-        Ok(Listener { socket, tls, authenticator: Arc::new(authenticator) })
+        Ok(Self::over(TcpListener::bind(address).await?, tls, authenticator))
+    }
+
+    /// Takes a socket that is bound already.
+    pub fn over(socket: TcpListener, tls: Option<Arc<Tls>>, authenticator: Authenticator) -> Self {
+        Listener { socket, tls, authenticator: Arc::new(authenticator) }
     }
 
     /// The address it really listens on.

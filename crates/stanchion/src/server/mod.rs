@@ -30,10 +30,12 @@ use apiserver::webhooks::WebhookClient;
 use apiserver::webhooks::conversion::WebhookConverter;
 use clap::{Args as ClapArgs, ValueEnum};
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Store;
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -234,6 +236,9 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let hangup = signal(SignalKind::hangup())?;
+    // Before anything is written, too: of two servers at one address the second one leaves no traces.
+    let socket = TcpListener::bind(args.listen).await.map_err(|e| format!("cannot listen on {}: {e}", args.listen))?;
+    let address = socket.local_addr()?;
     let folder = Folder::of(&args)?;
     let pki = pki::Pki { folder: folder.path.join("pki") };
     pki.ensure(&names(&args))?;
@@ -245,10 +250,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     let tokens = Tokens { oidc: args.oidc.open(&webhooks)?, ..tokens(&args, &store, &pki)? };
     let tokens = Arc::new(tokens);
     let authenticator = Authenticator { tokens: tokens.clone(), anonymous: args.anonymous_auth };
-    let listener = Listener::bind(args.listen, Some(tls.clone()), authenticator)
-        .await
-        .map_err(|e| format!("cannot listen on {}: {e}", args.listen))?;
-    let address = listener.address()?;
+    let listener = Listener::over(socket, Some(tls.clone()), authenticator);
     let authorizer = authorizer(&args.authorization_mode, &store).await?;
     let controllers = controllers::Controllers::new(&args.controllers, args.workloads)?;
     let managed = ::manager::Admission::default();
@@ -373,7 +375,12 @@ impl Folder {
             None if args.in_memory => (std::env::temp_dir().join(format!("stanchion-{}", std::process::id())), true),
             None => (storage::default_folder()?, false),
         };
-        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        // What is in it is for whoever runs the server alone: Secrets are kept in clear text.
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.map_err(|e| match e.kind() {
+            std::io::ErrorKind::AlreadyExists => format!("{} is not a folder", path.display()),
+            _ => format!("{}: {e}", path.display()),
+        })?;
         let path = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(Folder { path, temporary })
     }

@@ -2,7 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+/// Who may read the files: whoever runs the server, for secrets are in them.
+const PRIVATE: u32 = 0o600;
 
 /// Makes files for writing.
 pub(super) trait Disk: Send + Sync + 'static {
@@ -35,7 +39,7 @@ impl Disk for OsDisk {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let file = OpenOptions::new().append(true).create_new(true).open(path)?;
+        let file = OpenOptions::new().append(true).create_new(true).mode(PRIVATE).open(path)?;
         Ok(Box::new(OsFile(file)))
     }
 
@@ -62,9 +66,5 @@ impl DiskFile for OsFile {
 
 /// Makes the names in a directory durable.
 pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(dir)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = dir;
-    Ok(())
+    File::open(dir)?.sync_all()
 }

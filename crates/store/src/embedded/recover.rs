@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write as _};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,7 +23,7 @@ use crate::{FIRST_REVISION, OpenError, Revision};
 
 /// Opens or creates the store in `dir`.
 pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, segment_bytes: u64) -> Result<(Journal, Keyspace), OpenError> {
-    fs::create_dir_all(dir).map_err(failed("create", dir))?;
+    make_folder(dir)?;
     let lock = lock(dir)?;
     let Files { mut snapshots, segments } = Files::find(dir)?;
     let newest = snapshots.pop();
@@ -71,7 +72,7 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, segment_bytes: u64) -> Resul
 
 /// Makes the store in `dir`, which must have none, with this content.
 pub(super) fn make(disk: &dyn Disk, dir: &Path, space: Keyspace) -> Result<(), OpenError> {
-    fs::create_dir_all(dir).map_err(failed("create", dir))?;
+    make_folder(dir)?;
     let _lock = lock(dir)?;
     let Files { snapshots, segments } = Files::find(dir)?;
     if let Some((_, path)) = snapshots.into_iter().chain(segments).next() {
@@ -80,6 +81,11 @@ pub(super) fn make(disk: &dyn Disk, dir: &Path, space: Keyspace) -> Result<(), O
     let revision = space.current();
     let written = snapshot::write(disk, dir, &RwLock::new(space), revision, &AtomicBool::new(false));
     written.map(drop).map_err(failed("write a snapshot in", dir))
+}
+
+/// Makes the folder, for nobody else to look into.
+fn make_folder(dir: &Path) -> Result<(), OpenError> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed("create", dir))
 }
 
 fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> OpenError + 'a {

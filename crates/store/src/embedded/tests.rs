@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -334,4 +335,16 @@ async fn leftovers_of_a_crash_during_clean_up_are_removed() {
     put(&store, "later").await.unwrap();
     drop(store);
     assert_eq!(open(&dir).unwrap().revision(), 23);
+}
+
+#[tokio::test]
+async fn nobody_else_reads_the_files() {
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let dir = with_snapshot().await;
+    for name in ["log", "snapshot"] {
+        assert_eq!(mode(&file(&dir, name)), 0o600, "{name}");
+    }
+    let made = dir.path().join("made/for/this");
+    drop(Embedded::open(&made, Options::default()).unwrap());
+    assert_eq!(mode(&made), 0o700);
 }
