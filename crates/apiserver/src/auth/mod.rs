@@ -1,11 +1,13 @@
 //! Who sends a request: client certificates, static tokens, or nobody.
 
+mod certificate;
 pub mod impersonation;
 mod oidc;
 mod pages;
 mod service_accounts;
 mod tokens;
 
+pub use certificate::{Certified, Subject, user_of_certificate};
 pub use oidc::{Oidc, OidcOptions};
 pub(crate) use pages::respond;
 pub use service_accounts::{Bound, Claims, KeyError, ServiceAccounts};
@@ -13,7 +15,6 @@ pub use tokens::{StaticTokens, TokenFileError};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// The name of a user that gave no credentials.
 pub const ANONYMOUS: &str = "system:anonymous";
@@ -167,29 +168,6 @@ fn bearer(value: &http::HeaderValue) -> Option<&str> {
     let scheme = words.next()?;
     let token = words.next()?;
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
-}
-
-/// What a client's certificate says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Certified {
-    /// The user.
-    pub user: UserInfo,
-    /// When the certificate is good no more, in seconds since 1970.
-    pub end: i64,
-}
-
-/// The user that a client's certificate, in DER form, names: the common name is the user, the organisations are the
-/// groups; a certificate without a common name is nobody. That it is good is for the TLS layer to have seen.
-pub fn user_of_certificate(der: &[u8]) -> Option<Certified> {
-    let (_, certificate) = X509Certificate::from_der(der).ok()?;
-    let subject = certificate.subject();
-    let name = subject.iter_common_name().next()?.as_str().ok()?.to_owned();
-    if name.is_empty() {
-        return None;
-    }
-    let groups = subject.iter_organization().filter_map(|o| o.as_str().ok()).map(str::to_owned).collect();
-    let user = UserInfo { name, groups, ..UserInfo::default() }.authenticated();
-    Some(Certified { user, end: certificate.validity().not_after.timestamp() })
 }
 
 #[cfg(test)]

@@ -34,6 +34,9 @@ use tokio_rustls::TlsAcceptor;
 
 /// The largest request body, in bytes (upstream's limit).
 pub const MAX_BODY: usize = 3 * 1024 * 1024;
+/// Writes with longer bodies, in bytes, may take the processor for so long that they get a thread of their own: others
+/// must not wait for them.
+const LONG: usize = 128 * 1024;
 /// How long a client may take for the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a client may take for the head of its first or next request; longer than clients keep idle connections.
@@ -265,7 +268,13 @@ async fn handle<H: Handler>(handler: Arc<H>, request: Request<Bytes>, user: User
     if request.method().is_safe() {
         return AssertUnwindSafe(handler.handle(request, user)).catch_unwind().await.ok();
     }
-    Finishing::new(async move { handler.handle(request, user).await }).await
+    let is_long = request.body().len() > LONG;
+    let work = Finishing::new(async move { handler.handle(request, user).await });
+    if is_long {
+        let runtime = tokio::runtime::Handle::current();
+        return tokio::task::spawn_blocking(move || runtime.block_on(work)).await.ok().flatten();
+    }
+    work.await
 }
 
 /// The whole body, within its limits of size and time.

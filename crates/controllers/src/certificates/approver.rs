@@ -41,7 +41,7 @@ impl Controller for Approver {
         if signers::kubelet_client(&request, &usages(&object)).is_err() {
             return Ok(None);
         }
-        let is_own = object.str_at(&["spec", "username"]) == Some(&request.common_name());
+        let is_own = object.str_at(&["spec", "username"]) == Some(&request.subject.common_name);
         for (right, message) in [
             ("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview."),
             ("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview."),

@@ -103,10 +103,10 @@ impl Authority {
         if let Some(identifier) = self.identifier() {
             extensions.push(extension(&identifier, false).map_err(text)?);
         }
-        if let Some(names) = &request.encoded_names {
+        if let Some(names) = request.alternative_names()? {
             // Who has no other name has to be known by these.
-            let critical = request.subject.is_empty();
-            extensions.push(Extension { extn_id: ALTERNATIVE_NAMES, critical, extn_value: names.clone() });
+            let critical = request.name.is_empty();
+            extensions.push(Extension { extn_id: ALTERNATIVE_NAMES, critical, extn_value: names });
         }
         let signed = TbsCertificate {
             version: Version::V3,
@@ -114,7 +114,7 @@ impl Authority {
             signature: self.algorithm.clone(),
             issuer: self.certificate.tbs_certificate.subject.clone(),
             validity,
-            subject: request.subject.clone(),
+            subject: request.name.clone(),
             subject_public_key_info: request.key.clone(),
             issuer_unique_id: None,
             subject_unique_id: None,

@@ -1,10 +1,9 @@
 //! What somebody asks to be signed: a PKCS #10 request.
 
+use apiserver::auth::Subject;
 use std::net::IpAddr;
-use x509_cert::der::asn1::{
-    Any, Ia5StringRef, ObjectIdentifier, OctetString, PrintableStringRef, TeletexStringRef, Utf8StringRef,
-};
-use x509_cert::der::{Decode, DecodePem, Encode, Tag, Tagged};
+use x509_cert::der::asn1::{ObjectIdentifier, OctetString};
+use x509_cert::der::{Decode, Encode};
 use x509_cert::ext::Extensions;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
@@ -17,20 +16,19 @@ use x509_parser::prelude::FromDer;
 /// What is wrong, for people.
 pub(super) type Error = String;
 
-const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
-const ORGANISATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 const EXTENSION_REQUEST: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.14");
 /// Subject alternative names.
 pub(super) const ALTERNATIVE_NAMES: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.17");
 
 /// A request for a certificate.
 pub(super) struct Request {
-    /// For whom: what the authenticator reads as user and groups.
-    pub subject: Name,
+    /// Whom the certificate would name to this server.
+    pub subject: Subject,
+    /// The same as it stands in the request.
+    pub name: Name,
     /// The key that the certificate is about.
     pub key: SubjectPublicKeyInfoOwned,
-    /// The further names that are asked for, as they are in the request.
-    pub encoded_names: Option<OctetString>,
+    /// The further names that are asked for, of the sorts that are signed.
     names: Vec<GeneralName>,
     der: Vec<u8>,
 }
@@ -38,21 +36,29 @@ pub(super) struct Request {
 impl Request {
     /// Reads a request; whether its signature is right is not known yet.
     pub fn from_pem(pem: &[u8]) -> Result<Self, Error> {
-        let read = CertReq::from_pem(pem).map_err(|e| e.to_string())?;
-        let der = read.to_der().map_err(|e| e.to_string())?;
-        let mut encoded_names = None;
-        for attribute in read.info.attributes.iter().filter(|a| a.oid == EXTENSION_REQUEST) {
+        let (_, block) = x509_parser::pem::parse_x509_pem(pem).map_err(|e| e.to_string())?;
+        if block.label != "CERTIFICATE REQUEST" {
+            return Err("PEM block type must be CERTIFICATE REQUEST".to_owned());
+        }
+        let der = block.contents;
+        let (rest, seen) = X509CertificationRequest::from_der(&der).map_err(|e| e.to_string())?;
+        if !rest.is_empty() {
+            return Err("there is more than a request".to_owned());
+        }
+        let subject = Subject::of(&seen.certification_request_info.subject).ok_or("the subject cannot be read")?;
+        let text = |e: x509_cert::der::Error| e.to_string();
+        let read = CertReq::from_der(&der).map_err(text)?.info;
+        let mut names = Vec::new();
+        for attribute in read.attributes.iter().filter(|a| a.oid == EXTENSION_REQUEST) {
             for value in attribute.values.iter() {
-                let extensions: Extensions = value.decode_as().map_err(|e| e.to_string())?;
-                let found = extensions.into_iter().find(|e| e.extn_id == ALTERNATIVE_NAMES);
-                encoded_names = encoded_names.or(found.map(|e| e.extn_value));
+                let extensions: Extensions = value.decode_as().map_err(text)?;
+                for extension in extensions.iter().filter(|e| e.extn_id == ALTERNATIVE_NAMES) {
+                    names.extend(SubjectAltName::from_der(extension.extn_value.as_bytes()).map_err(text)?.0);
+                }
             }
         }
-        let names = match &encoded_names {
-            Some(encoded) => SubjectAltName::from_der(encoded.as_bytes()).map_err(|e| e.to_string())?.0,
-            None => Vec::new(),
-        };
-        Ok(Request { subject: read.info.subject, key: read.info.public_key, encoded_names, names, der })
+        names.retain(is_signed);
+        Ok(Request { subject, name: read.subject, key: read.public_key, names, der })
     }
 
     /// Whether whoever asks has the key.
@@ -61,14 +67,13 @@ impl Request {
         read.verify_signature().map_err(|e| format!("unable to verify certificate request signature: {e}"))
     }
 
-    /// The subject's common name; the last if there are several.
-    pub fn common_name(&self) -> String {
-        self.values(COMMON_NAME).pop().unwrap_or_default()
-    }
-
-    /// The subject's organisations, in order.
-    pub fn organisations(&self) -> Vec<String> {
-        self.values(ORGANISATION)
+    /// The further names as a certificate has them, if there are any.
+    pub fn alternative_names(&self) -> Result<Option<OctetString>, Error> {
+        if self.names.is_empty() {
+            return Ok(None);
+        }
+        let encoded = SubjectAltName(self.names.clone()).to_der().and_then(OctetString::new);
+        encoded.map(Some).map_err(|e| e.to_string())
     }
 
     pub fn has_host_names(&self) -> bool {
@@ -76,13 +81,7 @@ impl Request {
     }
 
     pub fn has_addresses(&self) -> bool {
-        self.names.iter().any(|name| match name {
-            GeneralName::IpAddress(bytes) => {
-                let bytes = bytes.as_bytes();
-                <[u8; 4]>::try_from(bytes).map(IpAddr::from).or(<[u8; 16]>::try_from(bytes).map(IpAddr::from)).is_ok()
-            }
-            _ => false,
-        })
+        self.names.iter().any(|name| matches!(name, GeneralName::IpAddress(_)))
     }
 
     pub fn has_mail_addresses(&self) -> bool {
@@ -92,20 +91,16 @@ impl Request {
     pub fn has_uris(&self) -> bool {
         self.names.iter().any(|name| matches!(name, GeneralName::UniformResourceIdentifier(_)))
     }
-
-    fn values(&self, kind: ObjectIdentifier) -> Vec<String> {
-        let attributes = self.subject.0.iter().flat_map(|set| set.0.iter());
-        attributes.filter(|a| a.oid == kind).filter_map(|a| text(&a.value)).collect()
-    }
 }
 
-/// The text of a directory string.
-fn text(value: &Any) -> Option<String> {
-    match value.tag() {
-        Tag::PrintableString => value.decode_as::<PrintableStringRef<'_>>().ok().map(|s| s.as_str().to_owned()),
-        Tag::Utf8String => value.decode_as::<Utf8StringRef<'_>>().ok().map(|s| s.as_str().to_owned()),
-        Tag::Ia5String => value.decode_as::<Ia5StringRef<'_>>().ok().map(|s| s.as_str().to_owned()),
-        Tag::TeletexString => value.decode_as::<TeletexStringRef<'_>>().ok().map(|s| s.as_str().to_owned()),
-        _ => None,
+/// Whether a name is of a sort that is signed; upstream leaves out the others.
+fn is_signed(name: &GeneralName) -> bool {
+    match name {
+        GeneralName::DnsName(_) | GeneralName::Rfc822Name(_) | GeneralName::UniformResourceIdentifier(_) => true,
+        GeneralName::IpAddress(bytes) => {
+            let bytes = bytes.as_bytes();
+            <[u8; 4]>::try_from(bytes).map(IpAddr::from).or(<[u8; 16]>::try_from(bytes).map(IpAddr::from)).is_ok()
+        }
+        _ => false,
     }
 }

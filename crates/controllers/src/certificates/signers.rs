@@ -74,7 +74,7 @@ fn kubelet_serving(request: &Request, usages: &[&str]) -> Result<(), String> {
 }
 
 fn organisation(request: &Request) -> Result<(), String> {
-    if request.organisations() == ["system:nodes"] {
+    if request.subject.organizations == ["system:nodes"] {
         Ok(())
     } else {
         Err("subject organization is not system:nodes".to_owned())
@@ -82,7 +82,7 @@ fn organisation(request: &Request) -> Result<(), String> {
 }
 
 fn common_name(request: &Request) -> Result<(), String> {
-    if request.common_name().starts_with("system:node:") {
+    if request.subject.common_name.starts_with("system:node:") {
         Ok(())
     } else {
         Err("subject common name does not begin with system:node:".to_owned())

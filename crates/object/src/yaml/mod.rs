@@ -11,10 +11,10 @@ use saphyr_parser::{Event, Parser, ScanError, Span, StrInput};
 use scalar::{key_name, scalar};
 use std::collections::{BTreeMap, HashSet};
 
-/// How many values the aliases of a document may add. Beyond that it is a bomb.
+/// How much the aliases of a document may add, as [`weight`] has it. Beyond that it is a bomb.
 const MAX_ALIASED: usize = 100_000;
-/// How many values the anchors of a document may hold, each with all that is in it: anchors within anchors are kept again
-/// and again.
+/// How much the anchors of a document may hold, each with all that is in it: anchors within anchors are kept again and
+/// again.
 const MAX_ANCHORED: usize = 2_000_000;
 
 /// How many repeated keys are complained about.
@@ -306,7 +306,7 @@ impl<'t> Reader<'t> {
 
     fn remember(&mut self, anchor: usize, value: &Value) -> Result<(), String> {
         if anchor != 0 {
-            self.anchored += count(value);
+            self.anchored += weight(value);
             if self.anchored > MAX_ANCHORED {
                 return Err("yaml: document contains excessive aliasing".to_owned());
             }
@@ -317,7 +317,7 @@ impl<'t> Reader<'t> {
 
     fn alias(&mut self, anchor: usize) -> Result<Value, String> {
         let value = self.anchors.get(&anchor).ok_or("yaml: unknown anchor referenced")?.clone();
-        self.aliased += count(&value);
+        self.aliased += weight(&value);
         if self.aliased > MAX_ALIASED {
             return Err("yaml: document contains excessive aliasing".to_owned());
         }
@@ -374,10 +374,12 @@ fn put(open: &mut [Open], value: Value) -> Result<(), String> {
     Ok(())
 }
 
-fn count(value: &Value) -> usize {
+/// How much memory a value takes, in units of about 32 bytes: how many values there are, and how long their texts.
+fn weight(value: &Value) -> usize {
     match value {
-        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
-        Value::Object(members) => 1 + members.values().map(count).sum::<usize>(),
+        Value::Array(items) => 1 + items.iter().map(weight).sum::<usize>(),
+        Value::Object(members) => 1 + members.iter().map(|(k, v)| k.len() / 32 + weight(v)).sum::<usize>(),
+        Value::String(text) => 1 + text.len() / 32,
         _ => 1,
     }
 }
@@ -458,7 +460,10 @@ mod tests {
                 ))
                 .collect::<String>()
         );
-        assert_eq!(parse(bomb.as_bytes()).unwrap_err(), "yaml: document contains excessive aliasing");
+        let long = format!("a: &a {}\nb: [{}]", "x".repeat(100_000), vec!["*a"; 100].join(", "));
+        for bomb in [bomb, long] {
+            assert_eq!(parse(bomb.as_bytes()).unwrap_err(), "yaml: document contains excessive aliasing");
+        }
     }
 
     #[test]

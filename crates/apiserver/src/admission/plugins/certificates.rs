@@ -3,7 +3,7 @@
 
 use super::{Asked, Plugin};
 use crate::answer::Outcome;
-use crate::auth::MASTERS;
+use crate::auth::{MASTERS, Subject};
 use crate::authorize::{Attributes, Decision};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -76,7 +76,5 @@ fn check_subject(asked: Asked<'_>, request: &Value) -> Outcome<()> {
 fn organizations(pem: &[u8]) -> Option<Vec<String>> {
     let (_, pem) = x509_parser::pem::parse_x509_pem(pem).ok()?;
     let (_, request) = X509CertificationRequest::from_der(&pem.contents).ok()?;
-    let subject = &request.certification_request_info.subject;
-    // What is no text at all cannot be a group either, but must not hide one.
-    subject.iter_organization().map(|o| o.as_str().ok().map(str::to_owned)).collect()
+    Subject::of(&request.certification_request_info.subject).map(|subject| subject.organizations)
 }
