@@ -444,7 +444,7 @@ mod tests {
             Rule { verbs: own(verbs), resources: own(resources), paths: own(paths), ..Rule::default() }
         };
         let user = UserInfo::default();
-        let request = |verb, resource, path| Attributes {
+        let request = |verb: &'static str, resource: &'static str, path: &'static str| Attributes {
             user: &user,
             verb,
             group: "",
