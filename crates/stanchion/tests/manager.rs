@@ -7,6 +7,8 @@ use compat::server::Server;
 use object::{Value, json, yaml};
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_stanchion");
@@ -303,6 +305,132 @@ fn a_namespace_goes_while_no_manager_answers() {
     drop(manager);
     assert_eq!(f.send("", "DELETE", "/api/v1/namespaces/solar-b", "").0, 200);
     f.until("", "GET", facts, "", |code, _| code == 404);
+}
+
+/// Somebody who goes on asking for what is always refused, until told to stop; gives what was answered instead.
+struct Asking {
+    stop: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<Vec<String>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Asking {
+    fn begin(server: &Server, why: &'static str) -> Self {
+        let (stop, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let target = server.target.clone();
+        let (stopped, count) = (stop.clone(), asked.clone());
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let mut client = Client::new(target);
+            let forged = r#"{"metadata":{"name":"x","labels":{"projectcapsule.dev/protected-by":"replications"}}}"#;
+            let mut others = Vec::new();
+            while !stopped.load(Ordering::SeqCst) {
+                let request = Request::new("POST", "/api/v1/namespaces/solar-a/configmaps?dryRun=All")
+                    .header("Impersonate-User", "mallory")
+                    .body("application/json", forged.as_bytes().to_vec());
+                let answer = runtime.block_on(client.send(&request)).unwrap();
+                if !String::from_utf8_lossy(&answer.body).contains(why) {
+                    others.push(format!("{} {}", answer.code, String::from_utf8_lossy(&answer.body)));
+                }
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+            others
+        });
+        Asking { stop, thread, asked }
+    }
+
+    /// Waits until some more were answered.
+    fn go_on(&self) {
+        let (from, begin) = (self.asked.load(Ordering::SeqCst), Instant::now());
+        while self.asked.load(Ordering::SeqCst) < from + 5 {
+            assert!(begin.elapsed() < PATIENCE, "nothing is answered");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn end(self) {
+        self.stop.store(true, Ordering::SeqCst);
+        assert_eq!(self.thread.join().unwrap(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn no_call_is_refused_while_certificates_and_authorities_are_replaced() {
+    let mut f = Fixture::new();
+    let port = free_port();
+    let flags = [format!("--webhook-listen=127.0.0.1:{port}"), format!("--webhook-url=https://127.0.0.1:{port}")];
+    let _manager = f.manager(&[&flags[0], &flags[1], "--leader-elect=false"]);
+    let registration = format!("{ADMISSION}/validatingwebhookconfigurations/stanchion-manager");
+    f.there(&registration);
+    f.person("mallory");
+    f.tenant("solar-a");
+    let why = "is set by the controller only";
+    let forged = "{metadata: {name: x, labels: {projectcapsule.dev/protected-by: replications}}}";
+    f.until("mallory", "POST", "/api/v1/namespaces/solar-a/configmaps?dryRun=All", forged, |_, answer| {
+        answer.str_at(&["message"]).unwrap_or_default().contains(why)
+    });
+    let asking = Asking::begin(&f.server, why);
+    asking.go_on();
+
+    let secret = "/api/v1/namespaces/capsule-system/secrets/stanchion-manager-webhook";
+    let data = |secret: &Value, key: &str| secret.str_at(&["data", key]).unwrap_or_default().to_owned();
+    let bundle = |webhook: &Value| {
+        let first = webhook.get("webhooks").and_then(Value::as_array).and_then(|w| w.first().cloned());
+        first.unwrap_or_default().str_at(&["clientConfig", "caBundle"]).unwrap_or_default().to_owned()
+    };
+    let first = f.there(secret);
+    assert_eq!(f.send("", "DELETE", secret, "").0, 200);
+    // A new authority is trusted beside the old one, which goes on to vouch for what is served.
+    let both = f.until("", "GET", secret, "", |code, s| code == 200 && data(s, "ca.crt") != data(&first, "ca.crt"));
+    assert_eq!(data(&both, "tls.crt"), data(&first, "tls.crt"));
+    f.until("", "GET", &registration, "", |_, w| bundle(w) == data(&both, "ca.crt"));
+    asking.go_on();
+    // When all had time to trust it, it signs; when all had time to serve that, the old one is forgotten.
+    for since in [600, 7200] {
+        let since = jiff::Timestamp::now().as_second() - since;
+        let before = f.there(secret);
+        let patch = format!("{{metadata: {{annotations: {{stanchion.dev/authority-since: '{since}'}}}}}}");
+        assert_eq!(f.send("", "PATCH", secret, &patch).0, 200);
+        let now = f.until("", "GET", secret, "", |_, s| s.get("data") != before.get("data"));
+        f.until("", "GET", &registration, "", |_, w| bundle(w) == data(&now, "ca.crt"));
+        asking.go_on();
+    }
+    let last = f.there(secret);
+    assert!(
+        data(&last, "tls.crt") != data(&first, "tls.crt") && data(&last, "ca.crt").len() < data(&both, "ca.crt").len()
+    );
+    asking.end();
+}
+
+#[test]
+fn a_manager_that_follows_guards_what_the_leader_has_just_written() {
+    let mut f = Fixture::new();
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/stanchion-manager";
+    let _leader = f.manager(&[]);
+    f.until("", "GET", lease, "", |_, l| !l.str_at(&["spec", "holderIdentity"]).unwrap_or_default().is_empty());
+    let port = free_port();
+    let flags = [format!("--webhook-listen=127.0.0.1:{port}"), format!("--webhook-url=https://127.0.0.1:{port}")];
+    let _follower = f.manager(&[&flags[0], &flags[1]]);
+    f.there(&format!("{ADMISSION}/validatingwebhookconfigurations/stanchion-manager"));
+    f.person("mallory");
+    f.tenant("solar-a");
+    // Who is asked about the second object never answers: meanwhile the first is there, and no status says so.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", silent.local_addr().unwrap());
+    f.apply(
+        &format!("{ADMISSION}/validatingwebhookconfigurations/slow"),
+        &format!("{{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {{name: slow}}, webhooks: [{{name: slow.example.com, clientConfig: {{url: '{url}'}}, rules: [{{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}}], matchConditions: [{{name: slow, expression: \"request.name == 'slow'\"}}], failurePolicy: Ignore, sideEffects: None, admissionReviewVersions: [v1], timeoutSeconds: 10}}]}}"),
+    );
+    f.apply(
+        &format!("{CAPSULE}/namespaces/solar-a/tenantresources/r"),
+        "{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, metadata: {name: r, namespace: solar-a}, spec: {resources: [{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: facts}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: slow}}]}]}}",
+    );
+    let facts = "/api/v1/namespaces/solar-a/configmaps/facts";
+    f.there(facts);
+    // What the follower knows is what it was told a moment ago.
+    let refused = |code, answer: &Value| is_forbidden(code, answer, "protected by TenantResource solar-a/r");
+    f.until("mallory", "PATCH", &format!("{facts}?dryRun=All"), "{data: {a: evil}}", refused);
+    f.refused("mallory", "DELETE", facts, "", "protected by TenantResource solar-a/r");
 }
 
 #[test]
