@@ -1,13 +1,16 @@
-//! `stanchion app`, as somebody uses it for a day.
+//! `stanchion app`, as somebody uses it for a day, and managers that follow each other.
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
 mod cli;
 
 use cli::{Cli, PROGRAM};
+use compat::client::{Client, Request};
 use compat::server::Server;
 use object::{Value, json};
 use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
 
 struct Fixture {
     _server: Server,
@@ -117,4 +120,123 @@ fn what_cannot_be_done_is_told() {
         f.cli.fails(&f.file(text), why);
     }
     f.cli.fails("app up -f nothing.yaml", "nothing.yaml: No such file or directory");
+}
+
+/// A manager that ends with the test.
+struct Manager(Child);
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Manager {
+    fn start(server: &Server) -> Self {
+        let quick = [
+            "--leader-elect=true",
+            "--leader-elect-lease-duration=2s",
+            "--leader-elect-renew-deadline=1500ms",
+            "--leader-elect-retry-period=200ms",
+        ];
+        let mut command = Command::new(PROGRAM);
+        Manager(command.args(["manager", "--kubeconfig"]).arg(&server.kubeconfig).args(quick).spawn().unwrap())
+    }
+}
+
+/// The documents, one a line or one in all, that a server answers.
+fn get(server: &Server, path: &str) -> Vec<Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let answer = runtime.block_on(Client::new(server.target.clone()).send(&Request::new("GET", path))).unwrap();
+    answer.body.split(|byte| *byte == b'\n').filter_map(|line| json::parse(line).ok()).collect()
+}
+
+fn items(server: &Server, path: &str) -> Vec<Value> {
+    let list = get(server, path).into_iter().next().unwrap_or_default();
+    list.get("items").and_then(Value::as_array).unwrap_or_default().to_vec()
+}
+
+/// Waits for a state.
+fn until(what: &str, is: impl Fn() -> bool) {
+    for _ in 0..1200 {
+        if is() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("never: {what}");
+}
+
+const APPLICATIONS: usize = 8;
+const OBJECTS: usize = 15;
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const GROUP: &str = "/apis/core.oam.dev/v1beta1";
+
+#[test]
+fn a_leader_that_is_killed_in_a_dispatch_is_followed_and_nothing_is_done_twice() {
+    let server = Server::start(Path::new(PROGRAM), &[]).unwrap();
+    let cli = Cli::new(&server.kubeconfig);
+    let first = Manager::start(&server);
+    let lease = || {
+        let all = items(&server, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases");
+        let lease = all.iter().find(|lease| lease.name() == "stanchion-manager");
+        lease.and_then(|lease| lease.str_at(&["spec", "holderIdentity"])).unwrap_or_default().to_owned()
+    };
+    until("somebody leads", || !lease().is_empty());
+    let led = lease();
+    let _second = Manager::start(&server);
+    until("the kinds are served", || cli.run("app list").0);
+    let begin = get(&server, MAPS)[0].meta_str("resourceVersion").to_owned();
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("apps.yaml");
+    let application = |number: usize| {
+        let map = |index: usize| {
+            format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: m-{number}-{index}}}, data: {{k: v}}}}")
+        };
+        let maps: Vec<String> = (0..OBJECTS).map(map).collect();
+        format!(
+            "{{apiVersion: core.oam.dev/v1beta1, kind: Application, metadata: {{name: app-{number}}}, spec: {{components: [{{name: one, type: k8s-objects, properties: {{objects: [{}]}}}}]}}}}\n",
+            maps.join(", ")
+        )
+    };
+    std::fs::write(&file, (0..APPLICATIONS).map(application).collect::<Vec<_>>().join("---\n")).unwrap();
+    cli.ok(&format!("app up -f {}", file.display()));
+    let labelled = format!("{MAPS}?labelSelector=app.oam.dev/name");
+    until("something is there", || !items(&server, &labelled).is_empty());
+    drop(first);
+
+    until("another one leads", || !lease().is_empty() && lease() != led);
+    let is_running = |app: &Value| app.str_at(&["status", "status"]) == Some("running");
+    until("all is there", || {
+        let all = items(&server, &format!("{GROUP}/namespaces/default/applications"));
+        all.len() == APPLICATIONS && all.iter().all(is_running)
+    });
+    // What happened to each object since: it was made, and no more.
+    let events = get(&server, &format!("{labelled}&watch=1&timeoutSeconds=1&resourceVersion={begin}"));
+    let mut told: Vec<String> = events
+        .iter()
+        .map(|event| {
+            let name = event.at(&["object", "metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+            format!("{} {name}", event.str_at(&["type"]).unwrap_or_default())
+        })
+        .collect();
+    told.sort();
+    let mut wanted: Vec<String> = (0..APPLICATIONS)
+        .flat_map(|number| (0..OBJECTS).map(move |index| format!("ADDED m-{number}-{index}")))
+        .collect();
+    wanted.sort();
+    assert_eq!(told, wanted);
+    // Nor was any version made twice, or any record.
+    let names = |path: &str| {
+        let mut names: Vec<String> =
+            items(&server, &format!("{GROUP}/{path}")).iter().map(|one| one.name().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let versions: Vec<String> = (0..APPLICATIONS).map(|number| format!("app-{number}-v1")).collect();
+    assert_eq!(names("namespaces/default/applicationrevisions"), versions);
+    let records: Vec<String> = versions.iter().map(|version| format!("{version}-default")).collect();
+    assert_eq!(names("resourcetrackers"), records);
 }

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::clusters::{self, Connector, Fleet, News};
 use super::compression::Compression;
+use super::definition_revisions::{Of, Revisions};
 use super::definitions::Catalogue;
 use super::kinds::{APPLICATIONS, REVISIONS, TRACKERS};
 use super::revision::Revision;
@@ -38,6 +39,8 @@ pub struct Options {
     pub resync: Duration,
     /// How many revisions of an application are kept beside the current one.
     pub revision_limit: usize,
+    /// How many revisions of a definition are kept beside the current one and those that applications name.
+    pub definition_revision_limit: usize,
     /// How trackers are packed.
     pub compression: Compression,
     /// How many applications are worked on at a time.
@@ -56,6 +59,7 @@ impl Default for Options {
             clock: Arc::new(Timestamp::now),
             resync: Duration::from_secs(300),
             revision_limit: 10,
+            definition_revision_limit: 20,
             compression: Compression::Zstd,
             workers: 4,
             connector: None,
@@ -149,7 +153,6 @@ impl Controller {
         });
         let of_trackers = queue.clone();
         self.trackers.subscribe(move |change| {
-            let is_deleted = |object: &Value| object.at(&["metadata", "deletionTimestamp"]).is_some();
             let was = change.old.as_deref().is_some_and(is_deleted);
             let goes = change.new.as_deref().is_none_or(is_deleted);
             let tracker = change.new.as_deref().or(change.old.as_deref());
@@ -161,6 +164,8 @@ impl Controller {
             queue.add(client::cache::key(&application));
         }
         let mut tasks = JoinSet::new();
+        let definitions = self.follow_definitions(&queue);
+        runner::run(&mut tasks, Arc::new(Revisions(self.clone())), &definitions, 1, &self.options.metrics);
         let (told, applications) = (queue.clone(), Arc::downgrade(&self.applications));
         let tell = move |news: News| match news {
             News::Work(keys) => keys.into_iter().for_each(|key| told.add(key)),
@@ -169,13 +174,39 @@ impl Controller {
                 // Those that select clusters, and those that may wait for one.
                 let is_over = |app: &Value| app.at(&["status", "workflow", "finished"]) == Some(&Value::Bool(true));
                 all.iter()
-                    .filter(|app| placement::selects(app) || !is_over(app))
+                    .filter(|app| placement::selects(app) || refers(app) || !is_over(app))
                     .for_each(|app| told.add(client::cache::key(app)));
             }
         };
         tasks.spawn(self.fleet.clone().run(Arc::new(tell)));
         runner::run(&mut tasks, self.clone(), &queue, self.options.workers.max(1), &self.options.metrics);
         while tasks.join_next().await.is_some() {}
+    }
+
+    /// The definitions that changed, for those who make their revisions. Applications that follow definitions, or wait
+    /// for some, are put into `applications`.
+    fn follow_definitions(&self, applications: &Queue) -> Queue {
+        let queue = Queue::default();
+        let (told, cache) = (applications.clone(), Arc::downgrade(&self.applications));
+        let tell: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
+            let all = cache.upgrade().map(|cache| cache.list()).unwrap_or_default();
+            all.iter().filter(|app| refers(app)).for_each(|app| told.add(client::cache::key(app)));
+        });
+        self.catalogue.follow_outside(&tell);
+        for of in Of::ALL {
+            let (own, told, cache) = (queue.clone(), applications.clone(), Arc::downgrade(&self.applications));
+            self.catalogue.cache(of).subscribe(move |change| {
+                own.add(format!("{}/{}", of.name(), change.key()));
+                let all = cache.upgrade().map(|cache| cache.list()).unwrap_or_default();
+                all.iter().filter(|app| follows(app)).for_each(|app| told.add(client::cache::key(app)));
+            });
+        }
+        queue
+    }
+
+    /// All applications, as far as they are known.
+    pub(super) fn declared_applications(&self) -> Vec<Arc<Value>> {
+        self.applications.list()
     }
 
     /// The application, as new as what was written last.
@@ -229,11 +260,15 @@ impl Controller {
     }
 
     /// A digest of all that a look at an application could find changed; `None` if it cannot be told without one.
-    fn seen(&self, key: &str, version: u64) -> Option<u64> {
+    fn seen(&self, key: &str, version: u64, definitions: u64) -> Option<u64> {
         let objects = self.fleet.versions(key)?;
         let mut hasher = DefaultHasher::new();
-        (version, objects, self.catalogue.changes()).hash(&mut hasher);
+        (version, objects, definitions).hash(&mut hasher);
         let trackers = self.trackers.indexed("application", key);
+        // One that goes leaves something to do, however late somebody told it to.
+        if trackers.iter().any(|tracker| is_deleted(tracker)) {
+            return None;
+        }
         for tracker in &trackers {
             (tracker.name(), tracker.meta_str("resourceVersion")).hash(&mut hasher);
         }
@@ -241,14 +276,14 @@ impl Controller {
         (made == trackers.len()).then(|| hasher.finish())
     }
 
-    /// Notes that nothing is left to do for an application.
-    pub(super) fn note_steady(&self, application: &Value) {
+    /// Notes that nothing is left to do for an application. `definitions` tells how often any changed when the look began.
+    pub(super) fn note_steady(&self, application: &Value, definitions: u64) {
         let key = client::cache::key(application);
         let written = self.memory.lock().written.get(&key).copied().unwrap_or_default();
         let looked_at = version(application);
         // What somebody declared between the look and the write of its outcome is in the version that was written.
         let is_whole = written.version <= looked_at || written.declared == declared(application);
-        let seen = self.seen(&key, looked_at.max(written.version)).filter(|_| is_whole);
+        let seen = self.seen(&key, looked_at.max(written.version), definitions).filter(|_| is_whole);
         let mut memory = self.memory.lock();
         match seen {
             Some(seen) => drop(memory.steady.insert(key, seen)),
@@ -260,7 +295,8 @@ impl Controller {
     fn is_steady(&self, key: &str, application: &Value) -> bool {
         let before = self.memory.lock().steady.get(key).copied();
         application.annotation(names::RESTART_WORKFLOW).is_none()
-            && before.is_some_and(|before| self.seen(key, version(application)) == Some(before))
+            && before
+                .is_some_and(|before| self.seen(key, version(application), self.catalogue.changes()) == Some(before))
     }
 
     /// When to look again at an application that is steady.
@@ -339,6 +375,20 @@ impl Reconciler for Controller {
     }
 }
 
+/// Whether an application is to be looked at when definitions change.
+fn follows(application: &Value) -> bool {
+    let conditions = application.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default();
+    let is_parsed = |condition: &Value| condition.str_at(&["type"]) == Some("Parsed");
+    let waits = |condition: &Value| is_parsed(condition) && condition.str_at(&["status"]) == Some("False");
+    application.annotation(names::AUTO_UPDATE) == Some("true") || conditions.iter().any(waits)
+}
+
+/// Whether an application names, or may name, a Workflow or policies outside of it.
+fn refers(application: &Value) -> bool {
+    let workflow = application.at(&["spec", "workflow"]);
+    workflow.is_some_and(|workflow| workflow.str_at(&["ref"]).is_some() || workflow.get("steps").is_some())
+}
+
 /// A digest of what others declare in an application.
 fn declared(application: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -367,6 +417,10 @@ fn is_to_be_seen(change: &Change) -> bool {
         || !flag(old, "suspend") && flag(new, "suspend") && steps(old) == steps(new)
         || !flag(old, "terminated") && flag(new, "terminated")
         || old.at(&["status", "workflow"]).is_some() && new.at(&["status", "workflow"]).is_none()
+}
+
+fn is_deleted(object: &Value) -> bool {
+    object.at(&["metadata", "deletionTimestamp"]).is_some()
 }
 
 /// The application of a tracker, as `NAMESPACE/NAME`.

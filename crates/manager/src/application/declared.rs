@@ -74,6 +74,14 @@ pub(crate) fn bare(kind: &str) -> &str {
     kind.split('@').next().unwrap_or_default()
 }
 
+/// The name of a definition, and the version that may follow it.
+pub(crate) fn versioned(kind: &str) -> (&str, Option<&str>) {
+    match kind.split_once('@') {
+        Some((name, version)) => (name, Some(version)),
+        None => (kind, None),
+    }
+}
+
 pub(crate) fn text(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }

@@ -2,18 +2,23 @@
 
 use std::time::Duration;
 
+use compact_str::CompactString;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt, StreamExt, stream};
-use object::Value;
+use keeper::Scope;
+use object::{Value, map};
 use tokio::sync::Mutex;
 
+use super::builtin::{self, Deed};
 use super::clusters::Fleet;
 use super::declared::{Attached, Component, bare, components, text, texts};
-use super::dispatch::{Dispatcher, dispatch, side_by_side};
+use super::dispatch::{Dispatcher, dispatch, named, side_by_side};
 use super::health::Health;
+use super::kinds::APPLICATIONS;
 use super::observe::{Brought, Live, Look, Service};
 use super::placement::{Placement, Policy, overridden, placements};
-use super::render::{Context, Definitions, is_later, render, render_step};
+use super::render::{Context, Definitions, is_later, object_of_step, render, render_step};
+use super::tracker::Entry;
 use super::workflow::{Phase, Run, Step, StepOutcome};
 use super::write::Writer;
 
@@ -37,7 +42,7 @@ pub struct Executor<'a> {
 impl Executor<'_> {
     /// Carries out one step.
     pub async fn execute(&mut self, step: &Step, run: &Run, dispatcher: &mut Dispatcher<'_>) -> StepOutcome {
-        let outcome = match step.kind.as_str() {
+        let outcome = match bare(&step.kind) {
             "suspend" => {
                 let wait = step.properties.str_at(&["duration"]).and_then(super::workflow::duration);
                 return StepOutcome::Suspended(wait.and_then(|wait| Duration::try_from(wait).ok()));
@@ -51,7 +56,11 @@ impl Executor<'_> {
                 }
                 self.deploy(&properties, dispatcher).await
             }
-            _ => self.apply_defined(step, run, dispatcher).await,
+            _ => match self.builtin(step, run) {
+                Ok(Some((deed, properties))) => self.do_builtin(step, deed, &properties, dispatcher).await,
+                Ok(None) => self.apply_defined(step, run, dispatcher).await,
+                Err(why) => Err(why),
+            },
         };
         outcome.unwrap_or_else(StepOutcome::Failed)
     }
@@ -91,11 +100,7 @@ impl Executor<'_> {
         let mut component = component.ok_or_else(|| format!("component {name} not found"))?;
         // What is taken from others are properties of the component.
         component.properties = run.filled(step, component.properties);
-        let placement = Placement { cluster: text(properties, "cluster"), namespace: text(properties, "namespace") };
-        if !placement.cluster.is_empty() && !self.fleet.has(&placement.cluster) {
-            return Err(format!("failed to get cluster {}: no such cluster", placement.cluster));
-        }
-        let placement = Placement { cluster: self.fleet.name_now(&placement.cluster).into(), ..placement };
+        let placement = Placement { cluster: self.cluster_of(properties)?, namespace: text(properties, "namespace") };
         let writer = dispatcher.writer;
         let brought =
             self.bring(&component, &placement, !step.outputs.is_empty(), writer, &Mutex::new(dispatcher)).await;
@@ -109,7 +114,7 @@ impl Executor<'_> {
         run: &Run,
         dispatcher: &mut Dispatcher<'_>,
     ) -> Result<StepOutcome, String> {
-        let kind = bare(&step.kind);
+        let kind = step.kind.as_str();
         let definition =
             self.definitions.step(kind).ok_or_else(|| format!("workflow step type {kind} is not supported"))?;
         let properties = run.filled(step, step.properties.clone());
@@ -128,6 +133,84 @@ impl Executor<'_> {
         };
         let (service, live) = look.at(&objects, writer).await?;
         Ok(outcome(&service, &live))
+    }
+
+    /// What a step does that is built in, and its properties; `None` if it has a definition.
+    fn builtin(&self, step: &Step, run: &Run) -> Result<Option<(Deed, Value)>, String> {
+        if builtin::replaces(self.definitions.step(&step.kind)) {
+            return Ok(None);
+        }
+        let properties = run.filled(step, step.properties.clone());
+        Ok(builtin::deed(&step.kind, &properties)?.map(|deed| (deed, properties)))
+    }
+
+    /// Carries out a built-in step.
+    async fn do_builtin(
+        &self,
+        step: &Step,
+        deed: Deed,
+        properties: &Value,
+        dispatcher: &mut Dispatcher<'_>,
+    ) -> Result<StepOutcome, String> {
+        let cluster = self.cluster_of(properties)?;
+        let mut context = self.context.clone();
+        context.cluster = cluster;
+        let component =
+            Component { name: step.name.clone(), kind: bare(&step.kind).to_owned(), ..Component::default() };
+        let writer = dispatcher.writer;
+        match deed {
+            Deed::Apply(object) => {
+                let object = object_of_step(&component, object, &context)?;
+                let look = Look {
+                    component: &component,
+                    definition: None,
+                    definitions: self.definitions,
+                    placement: &Placement::default(),
+                    context: &context,
+                    wants_output: !step.outputs.is_empty(),
+                };
+                dispatch(writer, &Mutex::new(dispatcher), vec![object.clone()]).await?;
+                let (service, live) = look.at(&[object], writer).await?;
+                Ok(outcome(&service, &live))
+            }
+            Deed::Read(mut wanted) => {
+                if wanted.namespace().is_empty() {
+                    wanted.set_at(&["metadata", "namespace"], context.namespace.as_str().into());
+                }
+                let site = writer.site(&context.cluster)?.cluster;
+                let mut entry = Entry::of(&wanted).ok_or("properties name no object")?;
+                if site.scope(&entry.identity.kind).await.map_err(|error| error.to_string())? == Some(Scope::Cluster) {
+                    entry.identity.namespace = CompactString::default();
+                }
+                match site.get(&entry.identity).await.map_err(|error| error.to_string())? {
+                    Some(live) => Ok(StepOutcome::Succeeded(map! { "output" => map! { "value" => live } }.into())),
+                    None => Err(format!("{} not found", named(&entry))),
+                }
+            }
+            Deed::DependOn { namespace, name } => {
+                let namespace = if namespace.is_empty() { &context.app_namespace } else { &namespace };
+                let found = dispatcher.client.api(&APPLICATIONS).find(namespace, &name).await;
+                let found = found.map_err(|error| error.to_string())?;
+                let phase = found.as_ref().and_then(|app| app.str_at(&["status", "status"]));
+                Ok(match (&found, phase) {
+                    (_, Some("running")) => StepOutcome::Succeeded(Value::Null),
+                    (None, _) => StepOutcome::Waiting(format!("there is no Application {namespace}/{name} yet")),
+                    (_, phase) => {
+                        let phase = phase.unwrap_or("not begun");
+                        StepOutcome::Waiting(format!("Application {namespace}/{name} is {phase}"))
+                    }
+                })
+            }
+        }
+    }
+
+    /// The cluster that properties name, by its name of now; empty for the one in which the application is.
+    fn cluster_of(&self, properties: &Value) -> Result<String, String> {
+        let cluster = text(properties, "cluster");
+        if !cluster.is_empty() && !self.fleet.has(&cluster) {
+            return Err(format!("failed to get cluster {cluster}: no such cluster"));
+        }
+        Ok(self.fleet.name_now(&cluster).into())
     }
 
     /// Renders, dispatches, and looks whether all is well. What cannot be brought because its cluster cannot be asked is
@@ -149,11 +232,11 @@ impl Executor<'_> {
         if !placement.namespace.is_empty() {
             placement.namespace.clone_into(&mut context.namespace);
         }
-        let is_later = |attached: &Attached| self.definitions.of_trait(bare(&attached.kind)).is_some_and(is_later);
+        let is_later = |attached: &Attached| self.definitions.of_trait(&attached.kind).is_some_and(is_later);
         let has_later = component.traits.iter().any(is_later);
         let look = Look {
             component,
-            definition: self.definitions.component(bare(&component.kind)),
+            definition: self.definitions.component(&component.kind),
             definitions: self.definitions,
             placement,
             context: &context,
@@ -191,10 +274,17 @@ impl Executor<'_> {
     async fn deploy(&mut self, properties: &Value, dispatcher: &mut Dispatcher<'_>) -> Result<StepOutcome, String> {
         let policies = self.policies(properties)?;
         let placements = placements(&policies, self.fleet)?;
-        let components = overridden(components(self.application)?, &policies)?;
+        let mut components = overridden(components(self.application)?, &policies)?;
+        if properties.get("ignoreTerraformComponent").and_then(Value::as_bool) != Some(false) {
+            let is_terraform = |definition: &Value| definition.at(&["spec", "schematic", "terraform"]).is_some();
+            components.retain(|component| !self.definitions.component(&component.kind).is_some_and(is_terraform));
+        }
+        let width = properties.get("parallelism").and_then(Value::as_int).and_then(|width| usize::try_from(width).ok());
+        let width = width.filter(|width| *width > 0).unwrap_or(PARALLELISM);
         let writer = dispatcher.writer;
         let dispatcher = Mutex::new(dispatcher);
-        let places = placements.iter().map(|placement| self.deploy_to(placement, &components, writer, &dispatcher));
+        let places =
+            placements.iter().map(|placement| self.deploy_to(placement, &components, width, writer, &dispatcher));
         let places = join_all(places).await;
         let mut waiting = Vec::new();
         let mut errors = Vec::new();
@@ -226,6 +316,7 @@ impl Executor<'_> {
         &self,
         placement: &Placement,
         components: &[Component],
+        width: usize,
         writer: Writer<'_>,
         dispatcher: &Mutex<&mut Dispatcher<'_>>,
     ) -> (Vec<Brought>, Vec<String>) {
@@ -248,7 +339,7 @@ impl Executor<'_> {
                 (component, self.bring(component, placement, false, writer, dispatcher).await)
             });
             let work: Vec<BoxFuture<'_, _>> = work.map(FutureExt::boxed).collect();
-            let done: Vec<(&Component, Brought)> = stream::iter(work).buffered(PARALLELISM).collect().await;
+            let done: Vec<(&Component, Brought)> = stream::iter(work).buffered(width).collect().await;
             for (component, brought) in done {
                 if brought.as_ref().is_ok_and(|(service, _)| service.health.healthy) {
                     healthy.push((&component.name, &component.replica_key));
@@ -301,7 +392,7 @@ impl Executor<'_> {
                     None => {
                         let mut context = context.clone();
                         placement.cluster.clone_into(&mut context.cluster);
-                        let definition = definitions.component(bare(&component.kind));
+                        let definition = definitions.component(&component.kind);
                         let context = &context;
                         let look = Look { component, definition, definitions, placement, context, wants_output: false };
                         look.at(&objects, dispatcher.writer).await

@@ -18,6 +18,8 @@ pub const POLICY_DEFINITIONS: Resource = known("v1beta1", "policydefinitions", "
 /// Definitions of steps of workflows.
 pub const WORKFLOW_STEP_DEFINITIONS: Resource =
     known("v1beta1", "workflowstepdefinitions", "WorkflowStepDefinition", true);
+/// Revisions of definitions.
+pub const DEFINITION_REVISIONS: Resource = known("v1beta1", "definitionrevisions", "DefinitionRevision", true);
 /// Policies outside of applications.
 pub const POLICIES: Resource = known("v1alpha1", "policies", "Policy", true);
 /// Workflows outside of applications.

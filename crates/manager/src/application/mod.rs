@@ -4,12 +4,14 @@
 //! in ResourceTrackers before it is applied, so that whatever happens it is known what there is to keep, and to clean up.
 
 pub mod actor;
+mod builtin;
 pub mod clusters;
 pub mod collect;
 pub mod compression;
 mod condition;
 mod controller;
 pub mod declared;
+mod definition_revisions;
 pub mod definitions;
 mod digest;
 pub mod dispatch;

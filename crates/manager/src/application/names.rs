@@ -44,6 +44,10 @@ pub const PUBLISH_VERSION: &str = "app.oam.dev/publishVersion";
 pub const RECONCILE_INTERVAL: &str = "app.oam.dev/reconcile-interval";
 /// Annotation of an application: the version of the controller that may handle it.
 pub const VERSION_REQUIRED: &str = "app.oam.dev/controller-version-require";
+/// Annotation of an application: `true` carries it out anew when its definitions change.
+pub const AUTO_UPDATE: &str = "app.oam.dev/autoUpdate";
+/// Annotation of a definition: the name of its revision, which then never changes.
+pub const DEFINITION_REVISION: &str = "definitionrevision.oam.dev/name";
 /// Annotation of an application: the service account of its namespace that writes its objects.
 pub const SERVICE_ACCOUNT: &str = "app.oam.dev/service-account-name";
 /// Annotation of an application: the user as whom its objects are written.

@@ -225,7 +225,7 @@ impl Look<'_> {
             told(&|part| matches!(part, Part::Workload | Part::Other(_)), judge.as_ref(), &self.component.properties);
         let traits = self.component.traits.iter().map(|attached| {
             let kind = bare(&attached.kind);
-            let definition = self.definitions.of_trait(kind);
+            let definition = self.definitions.of_trait(&attached.kind);
             let is_own = |part: &Part<'_>| matches!(part, Part::Trait(of, _) if *of == kind);
             let is_pending = definition.is_some_and(is_later) && !seen.iter().any(|(part, _)| is_own(part));
             let told = if is_pending {

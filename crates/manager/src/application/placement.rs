@@ -1,9 +1,9 @@
 //! Where components go, and in which form: topologies, overrides, replications.
 
-use object::Value;
+use object::{Map, Value, map};
 
 use super::clusters::Fleet;
-use super::declared::{Attached, Component, text, texts};
+use super::declared::{Attached, Component, bare, text, texts};
 
 /// Where a component goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ pub struct Policy {
 impl Policy {
     /// Reads a policy of an application, or of a step, the `index`th there.
     pub fn read(policy: &Value, index: usize) -> Self {
-        let (name, kind) = (text(policy, "name"), text(policy, "type"));
+        let (name, kind) = (text(policy, "name"), bare(&text(policy, "type")).to_owned());
         let name = if name.is_empty() { format!("inline-{kind}-policy-{index}") } else { name };
         Policy { name, kind, properties: policy.get("properties").cloned().unwrap_or_default() }
     }
@@ -145,6 +145,24 @@ fn written(application: &Value) -> Vec<Policy> {
         steps.extend(list(&step, &["subSteps"]));
     }
     all.iter().enumerate().map(|(index, policy)| Policy::read(policy, index)).collect()
+}
+
+/// Puts policies from outside into an application, as far as they say where something goes, or in which form. Those about
+/// objects only count where an application has them itself.
+pub fn inline(application: &mut Value, policies: &Map) {
+    let placing = |policy: &Value| ["topology", "override", "replication"].contains(&bare(&text(policy, "type")));
+    let new = policies.iter().filter(|(_, policy)| placing(policy)).map(|(name, policy)| {
+        let properties = policy.get("properties").cloned().unwrap_or_default();
+        map! { "name" => name, "type" => text(policy, "type"), "properties" => properties }.into()
+    });
+    let mut new: Vec<Value> = new.collect();
+    if new.is_empty() {
+        return;
+    }
+    let spec = application.object_entry("spec");
+    let mut all = spec.get("policies").and_then(Value::as_array).unwrap_or_default().to_vec();
+    all.append(&mut new);
+    spec.insert("policies", all);
 }
 
 /// Whether an application goes to clusters that have certain labels, whichever these are.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use object::Value;
 
+use super::declared::bare;
 use super::three_way::{Rights, Strategy};
 use super::{field, names};
 
@@ -66,6 +67,19 @@ impl Selector {
         })
     }
 }
+
+/// Types of policies that need no definition.
+pub(super) const BUILT_IN: [&str; 9] = [
+    "apply-once",
+    "garbage-collect",
+    "override",
+    "read-only",
+    "replication",
+    "resource-update",
+    "shared-resource",
+    "take-over",
+    "topology",
+];
 
 /// When an object is collected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,7 +169,7 @@ impl Policies {
                 let path = format!("{path}: rules[{index}]");
                 Selector::read(rule.get("selector"), &path).map(|selector| (selector, rule, path))
             });
-            match policy.str_at(&["type"]).unwrap_or_default() {
+            match bare(policy.str_at(&["type"]).unwrap_or_default()) {
                 "garbage-collect" => {
                     let collect = &mut all.collect;
                     let limit = properties.get("applicationRevisionLimit").and_then(Value::as_int);

@@ -13,6 +13,7 @@ use super::collect::Occasion;
 use super::controller::Controller;
 use super::declared::{Component, components, text};
 use super::definitions::Known;
+use super::digest;
 use super::dispatch::Dispatcher;
 use super::execute::Executor;
 use super::kinds::{APPLICATIONS, REVISIONS, TRACKERS, WORKFLOWS};
@@ -79,7 +80,7 @@ impl Controller {
     /// Looks at an application; after which time to look again.
     pub(super) async fn reconcile(&self, application: &Value) -> Result<Option<Duration>, Error> {
         let key = client::cache::key(application);
-        let clusters = self.fleet.generation();
+        let (clusters, definitions) = (self.fleet.generation(), self.catalogue.changes());
         let now = self.now();
         let mut status = Status::of(application, now);
         let declared = self.declared(application).await;
@@ -117,7 +118,8 @@ impl Controller {
                 // What cannot be read or rendered any more is kept as it was.
                 status.failed(stopped.stage, &stopped.why);
                 status.phase(AppPhase::Rendering);
-                self.tell(application, EventType::Warning, &format!("Failed{}", stopped.stage), &stopped.why);
+                let reason = if stopped.stage == "Parsed" { "Parse" } else { stopped.stage };
+                self.tell(application, EventType::Warning, &format!("Failed{reason}"), &stopped.why);
                 self.keep(application, &mut dispatcher, &mut status).await;
                 Some(self.interval(application))
             }
@@ -128,7 +130,7 @@ impl Controller {
         self.write_status(application, status).await?;
         // Clusters that came or went meanwhile have not been looked at.
         if is_steady && clusters == self.fleet.generation() {
-            self.note_steady(application);
+            self.note_steady(application, definitions);
         }
         Ok(again)
     }
@@ -139,17 +141,27 @@ impl Controller {
         let publish_version = application.annotation(names::PUBLISH_VERSION).unwrap_or_default();
         let workflow = match application.str_at(&["spec", "workflow", "ref"]).filter(|name| !name.is_empty()) {
             None => None,
-            Some(name) => self
-                .client
-                .api(&WORKFLOWS)
-                .find(namespace, name)
-                .await
-                .map_err(|error| Stopped { stage: "Parsed", why: error.to_string() })?,
+            Some(name) => self.catalogue.outside(&WORKFLOWS, namespace, name).await.map_err(Stopped::at("Parsed"))?,
         };
-        let shaped = self.shaped(application.clone()).map_err(Stopped::at("Policy"))?;
+        let workflow = workflow.as_deref();
+        let follows = application.annotation(names::AUTO_UPDATE) == Some("true");
+        if follows && !publish_version.is_empty() {
+            let why =
+                format!("the annotations {} and {} exclude each other", names::AUTO_UPDATE, names::PUBLISH_VERSION);
+            return Err(Stopped { stage: "Parsed", why });
+        }
+        let pinned = self.pinned_policies(application).await.map_err(Stopped::at("Parsed"))?;
+        let shaped = self.shaped(application.clone(), &pinned).map_err(Stopped::at("Policy"))?;
         // What policies change is no version of the application, unless it says so.
         let is_own = application.annotation(names::AUTO_REVISION) == Some("true");
-        let hash = revision::hash(if is_own { &shaped.application } else { application }, workflow.as_ref());
+        let outside = self.catalogue.policies_of(&shaped.application, workflow).await.map_err(Stopped::at("Parsed"))?;
+        let declaring = if is_own { &shaped.application } else { application };
+        let mut hash = revision::hash(declaring, workflow, &outside);
+        if follows {
+            let parts = components(&shaped.application).map_err(Stopped::at("Parsed"))?;
+            let found = Known::find(&self.catalogue, namespace, &parts).await.map_err(Stopped::at("Parsed"))?;
+            hash = digest::hex(&map! { "declared" => hash, "definitions" => found.digest() }.into());
+        }
         let revision = self.revision(application, &hash, publish_version).await;
         let revision = revision.map_err(Stopped::at("Revision"))?;
         let (mut shaped, mut definitions) = (shaped, None);
@@ -157,11 +169,17 @@ impl Controller {
             // A published version is what it was.
             let mut published = application.clone();
             published.set_at(&["spec"], revision.spec());
-            shaped = self.shaped(published).map_err(Stopped::at("Policy"))?;
+            shaped = self.shaped(published, &pinned).map_err(Stopped::at("Policy"))?;
             definitions = Some(Known::read(&revision.object));
         }
-        let Shaped { application: carried, custom, applied } = shaped;
-        let plan = workflow::plan(&carried, workflow.as_ref()).map_err(Stopped::at("Render"))?;
+        let Shaped { application: mut carried, custom, applied } = shaped;
+        let (policies, workflow) = match &definitions {
+            // What was outside then counts, whatever became of it.
+            Some(published) => (published.policies(), published.workflow().or(workflow)),
+            None => (&outside, workflow),
+        };
+        placement::inline(&mut carried, policies);
+        let plan = workflow::plan(&carried, workflow).map_err(Stopped::at("Render"))?;
         let parts = components(&carried).map_err(Stopped::at("Parsed"))?;
         let over = application.at(&["status", "workflow", "finished"]).and_then(Value::as_bool) == Some(true);
         let over = over && application.annotation(names::RESTART_WORKFLOW).is_none();
@@ -170,7 +188,10 @@ impl Controller {
             Some(definitions) => definitions,
             // What was carried out already is not rendered again, only looked at.
             None if is_known => Known::find(&self.catalogue, namespace, &parts).await.map_err(Stopped::at("Parsed"))?,
-            None => Known::fetch(&self.catalogue, namespace, &parts, &plan).await.map_err(Stopped::at("Parsed"))?,
+            None => {
+                let found = Known::fetch(&self.catalogue, namespace, &parts, &plan).await;
+                found.map_err(Stopped::at("Parsed"))?.with(outside, workflow)
+            }
         };
         let revision = match revision {
             Some(revision) => revision,
@@ -270,8 +291,11 @@ impl Controller {
         let generation = application.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or_default();
         let had_tracker = dispatcher.trackers.current.is_some();
         dispatcher.trackers.root.get_or_insert_with(|| Tracker::root(owner, compression));
-        dispatcher.trackers.current.get_or_insert_with(|| {
-            Tracker::versioned(owner, generation, &revision.name, &revision.publish_version, compression)
+        let Trackers { current, history, .. } = &mut dispatcher.trackers;
+        current.get_or_insert_with(|| {
+            let tracker = Tracker::versioned(owner, generation, &revision.name, &revision.publish_version, compression);
+            let is_taken = history.iter().any(|old| old.name() == tracker.name() && !old.is_deleting());
+            if is_taken { tracker.renamed(owner, revision.number) } else { tracker }
         });
 
         let key = run_key(revision);

@@ -82,8 +82,8 @@ pub fn render(
 ) -> Result<Vec<Value>, String> {
     let seen = context.to_value(component);
     let failed = |error: String| format!("component {}: {error}", component.name);
-    let kind = bare(&component.kind);
-    let listed = match kind {
+    let kind = component.kind.as_str();
+    let listed = match bare(kind) {
         "k8s-objects" => {
             let objects = component.properties.get("objects").and_then(Value::as_array);
             Some(objects.ok_or_else(|| failed("properties.objects: Required value".to_owned()))?.to_vec())
@@ -104,7 +104,7 @@ pub fn render(
         }
     };
     for attached in &component.traits {
-        let kind = bare(&attached.kind);
+        let kind = attached.kind.as_str();
         let definition =
             definitions.of_trait(kind).ok_or_else(|| failed(format!("trait definition {kind} not found")))?;
         let live = if is_later(definition) { live } else { None };
@@ -124,6 +124,15 @@ pub fn render_step(step: &Component, definition: &Value, context: &Context) -> R
     let failed = |error: String| format!("step {}: {error}", step.name);
     let objects = by_definition(definition, step, &context.to_value(step)).map_err(failed)?;
     objects.into_iter().map(|object| object.finish(step, context).map_err(failed)).collect()
+}
+
+/// An object that a step of a workflow brings, as one of a component of the step's name.
+///
+/// # Errors
+///
+/// If it is no object with an apiVersion, a kind and a name.
+pub fn object_of_step(step: &Component, object: Value, context: &Context) -> Result<Value, String> {
+    Labelled::workload(object, step).finish(step, context).map_err(|error| format!("step {}: {error}", step.name))
 }
 
 fn by_definition(definition: &Value, component: &Component, context: &Value) -> Result<Vec<Labelled>, String> {
@@ -209,8 +218,10 @@ struct Labelled {
 
 impl Labelled {
     fn workload(object: Value, component: &Component) -> Self {
-        let labels =
-            vec![(names::RESOURCE_TYPE, "WORKLOAD".to_owned()), (names::WORKLOAD_TYPE, component.kind.clone())];
+        let labels = vec![
+            (names::RESOURCE_TYPE, "WORKLOAD".to_owned()),
+            (names::WORKLOAD_TYPE, bare(&component.kind).to_owned()),
+        ];
         Labelled { object, labels, name: None, stays: false }
     }
 
@@ -224,7 +235,7 @@ impl Labelled {
             (names::RESOURCE_TYPE, "TRAIT".to_owned()),
             (names::TRAIT_TYPE, kind.to_owned()),
             (names::TRAIT_RESOURCE, name.to_owned()),
-            (names::WORKLOAD_TYPE, component.kind.clone()),
+            (names::WORKLOAD_TYPE, bare(&component.kind).to_owned()),
         ];
         Labelled { object, labels, name: Some(name.to_owned()), stays: false }
     }

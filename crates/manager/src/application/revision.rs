@@ -43,11 +43,18 @@ impl Revision {
     }
 }
 
-/// What decides whether an application is another revision: its specification, and the Workflow it names.
-pub fn hash(application: &Value, workflow: Option<&Value>) -> String {
+/// What decides whether an application is another revision: its specification, and the Workflow and the `policies` that
+/// it names.
+pub fn hash(application: &Value, workflow: Option<&Value>, policies: &Map) -> String {
     let spec = application.get("spec").cloned().unwrap_or_default();
     let steps = workflow.and_then(|workflow| workflow.get("steps")).cloned().unwrap_or_default();
-    digest::hex(&map! { "spec" => spec, "steps" => steps }.into())
+    let mut declared = map! { "spec" => spec, "steps" => steps };
+    if !policies.is_empty() {
+        let said = |policy: &Value| ["type", "properties"].map(|key| policy.get(key).cloned().unwrap_or_default());
+        let policies = policies.iter().map(|(name, policy)| (name, Value::Array(said(policy).into())));
+        declared.insert("policies", policies.collect::<Map>());
+    }
+    digest::hex(&declared.into())
 }
 
 /// Which revision an application is: a known one, or a new one of this number. Of the known ones (in any order) the

@@ -1,14 +1,20 @@
 //! Policies that change an application before it is carried out: PolicyDefinitions of `scope: Application`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use client::events::EventType;
 use object::{Map, Value, map};
 
 use super::controller::Controller;
-use super::definitions::SYSTEM_NAMESPACE;
-use super::names;
+use super::declared::bare;
+use super::definition_revisions::Of;
+use super::definitions::{SYSTEM_NAMESPACE, is_shaping};
 use super::schematic::Schematic;
+use super::{names, policy};
+
+/// The definitions of policies that an application names with a version, by that name.
+pub(super) type Pinned = BTreeMap<String, Arc<Value>>;
 
 /// An application as its policies make it.
 pub(super) struct Shaped {
@@ -30,19 +36,43 @@ struct Shaping {
 }
 
 impl Controller {
+    /// The definitions of policies that an application names with a version, and that change it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such version of a policy that is no built-in one, or the server cannot tell.
+    pub(super) async fn pinned_policies(&self, application: &Value) -> Result<Pinned, String> {
+        let mut pinned = Pinned::new();
+        let declared = application.at(&["spec", "policies"]).and_then(Value::as_array).unwrap_or_default();
+        for policy in declared {
+            let kind = policy.str_at(&["type"]).unwrap_or_default();
+            if !kind.contains('@') {
+                continue;
+            }
+            let found = self.catalogue.find(Of::Policy, application.namespace(), kind).await;
+            match found.map_err(|error| error.to_string())? {
+                Some(found) if is_shaping(&found) => drop(pinned.insert(kind.to_owned(), found)),
+                Some(_) => {}
+                None if policy::BUILT_IN.contains(&bare(kind)) => {}
+                None => return Err(format!("policy definition {kind} not found")),
+            }
+        }
+        Ok(pinned)
+    }
+
     /// An application as its policies make it, those of everybody and its own; each sees what those before it made. They
     /// come by priority, the lowest first; of one priority those of everybody come first.
     ///
     /// # Errors
     ///
     /// If a policy that the application names cannot be applied. One of everybody is left out, and told of.
-    pub(super) fn shaped(&self, application: Value) -> Result<Shaped, String> {
+    pub(super) fn shaped(&self, application: Value, pinned: &Pinned) -> Result<Shaped, String> {
         let mut shaped = Shaped { application, custom: Map::new(), applied: Vec::new() };
         let definitions = self.catalogue.shaping();
-        if definitions.is_empty() {
+        if definitions.is_empty() && pinned.is_empty() {
             return Ok(shaped);
         }
-        for shaping in all(&shaped.application, &definitions)? {
+        for shaping in all(&shaped.application, &definitions, pinned)? {
             let kind = shaping.definition.name();
             match apply(&mut shaped, &shaping) {
                 Ok(is_applied) => {
@@ -62,7 +92,7 @@ impl Controller {
 }
 
 /// The policies that shape an application, in their order.
-fn all(application: &Value, definitions: &[Arc<Value>]) -> Result<Vec<Shaping>, String> {
+fn all(application: &Value, definitions: &[Arc<Value>], pinned: &Pinned) -> Result<Vec<Shaping>, String> {
     let is_global = |definition: &Value| definition.at(&["spec", "global"]).and_then(Value::as_bool) == Some(true);
     let namespaces = [application.namespace(), SYSTEM_NAMESPACE];
     let mut all = Vec::new();
@@ -81,7 +111,7 @@ fn all(application: &Value, definitions: &[Arc<Value>]) -> Result<Vec<Shaping>, 
     for policy in declared {
         let kind = policy.str_at(&["type"]).unwrap_or_default();
         let of = |namespace: &&str| definitions.iter().find(|d| d.name() == kind && d.namespace() == *namespace);
-        let Some(definition) = namespaces.iter().find_map(of) else { continue };
+        let Some(definition) = pinned.get(kind).or_else(|| namespaces.iter().find_map(of)) else { continue };
         if is_global(definition) {
             return Err(format!("policy {kind} is for every application and cannot be named by one"));
         }
@@ -164,12 +194,12 @@ mod tests {
             r#"{metadata: {name: app, namespace: n}, spec: {components: [{name: a, type: t}], policies: [{name: p, type: team, properties: {add: b, team: red}}, {type: topology}]}}"#,
         );
         let order = |application: &Value| {
-            let all = all(application, &definitions).unwrap_or_default();
+            let all = all(application, &definitions, &Pinned::new()).unwrap_or_default();
             all.iter().map(|shaping| shaping.name.clone()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(order(&application), "p all");
         let mut shaped = Shaped { application: application.clone(), custom: Map::new(), applied: Vec::new() };
-        for shaping in all(&application, &definitions).unwrap_or_default() {
+        for shaping in all(&application, &definitions, &Pinned::new()).unwrap_or_default() {
             assert_eq!(apply(&mut shaped, &shaping), Ok(true), "{}", shaping.name);
         }
         assert_eq!(shaped.application.label("last"), Some("b-red"));
@@ -178,9 +208,9 @@ mod tests {
         alone.set_at(&["metadata", "annotations", names::SKIP_GLOBAL], "true".into());
         assert_eq!(order(&alone), "p");
         let named = parse("{metadata: {name: app, namespace: n}, spec: {policies: [{type: all}]}}");
-        assert!(all(&named, &definitions).is_err());
+        assert!(all(&named, &definitions, &Pinned::new()).is_err());
         let late = parse("{metadata: {name: app, namespace: n}, spec: {policies: [{type: late}]}}");
-        let shaping = all(&late, &definitions).unwrap_or_default();
+        let shaping = all(&late, &definitions, &Pinned::new()).unwrap_or_default();
         let failed = apply(&mut shaped, &shaping[1]);
         assert!(failed.is_err_and(|why| {
             why.contains("schematic.cel.output.labels.seen: 1:9: undeclared reference to 'appNames'")

@@ -189,6 +189,15 @@ impl Tracker {
         tracker
     }
 
+    /// The tracker under a name of its own, for the `number`th revision: where what is outside of an application made
+    /// another revision of it, the generation is that of the one before.
+    #[must_use]
+    pub fn renamed(mut self, owner: Owner<'_>, number: i64) -> Self {
+        let name = format!("{}-v{}.{number}-{}", owner.name, self.generation, owner.namespace);
+        self.metadata.set_at(&["name"], name.into());
+        self
+    }
+
     fn new(kind: TrackerKind, name: &str, generation: i64, owner: Owner<'_>, compression: Compression) -> Self {
         let labels = map! {
             names::APP_NAME => owner.name,

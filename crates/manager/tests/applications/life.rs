@@ -52,7 +52,7 @@ async fn healing_needs_only_the_tracker() {
     f.ready("app").await;
     // From now on it cannot be rendered.
     f.apply("app", "{}", "{components: [{name: one, type: nothing}]}").await;
-    let app = f.phase("app", "runningWorkflow").await;
+    let app = f.phase("app", "rendering").await;
     assert!(json::to_string(&app).contains("component definition nothing not found"));
     f.delete(&CONFIG_MAPS, "a").await;
     // The version that is being replaced is still what lives; nothing of it is lost, nor collected.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod definitions;
 mod election;
 mod fixture;
 mod life;
@@ -10,3 +11,4 @@ mod scenarios;
 mod schematics;
 mod script;
 mod steady;
+mod steps;

@@ -179,7 +179,7 @@ fn rows() -> Vec<Row> {
                 Ready,
                 Up("{components: [{name: a, type: nothing}]}".into()),
                 Says("component definition nothing not found"),
-                Has("app/app", "{status: {status: runningWorkflow}}".into()),
+                Has("app/app", "{status: {status: rendering}}".into()),
                 Up(spec(&[map("a", "1")])),
                 Ready,
             ],

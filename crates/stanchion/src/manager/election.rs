@@ -46,7 +46,8 @@ pub struct Args {
     leader_elect_resource_namespace: String,
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+/// A duration as Go writes it, longer than nothing.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
     manager::duration::go(text).and_then(|time| match time.is_zero() {
         true => Err("it has to be more than nothing".to_owned()),
         false => Ok(time),

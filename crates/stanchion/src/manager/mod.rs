@@ -1,22 +1,22 @@
 //! `stanchion manager`: the managed-resource controllers against any cluster.
 
+mod applications;
 mod bundle;
 mod election;
 mod metrics;
 mod registrar;
 mod webhooks;
 
-use crate::cluster::{ClusterArgs, Connections, Failure};
+use crate::cluster::{ClusterArgs, Failure};
 use crate::server::logging;
 use apiserver::auth::Authenticator;
+pub use applications::Args as ApplicationArgs;
 use clap::Args as ClapArgs;
 use client::{Client, Resource};
 use manager::Manager;
-use manager::application::{self, clusters::names::NAMESPACE as CLUSTER_NAMESPACE};
 use object::{Value, map};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The flags of `stanchion manager`.
@@ -33,9 +33,8 @@ pub struct Args {
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_INSTALL_KINDS")]
     install_kinds: bool,
 
-    /// Namespace of the Secrets of the clusters into which Applications deploy
-    #[arg(long, value_name = "NAME", default_value = CLUSTER_NAMESPACE, env = "STANCHION_CLUSTER_NAMESPACE")]
-    cluster_namespace: String,
+    #[command(flatten)]
+    applications: applications::Args,
 
     /// Address and port for /metrics, /healthz and /readyz, over plain HTTP
     #[arg(long, value_name = "ADDRESS", env = "STANCHION_METRICS_LISTEN")]
@@ -54,15 +53,6 @@ pub struct Args {
     /// How it is logged
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::Format::Text, env = "STANCHION_LOG_FORMAT")]
     log_format: logging::Format,
-}
-
-/// How the controller of Applications runs: with the clusters that the Secrets of a namespace name.
-pub fn applications(cluster_namespace: &str) -> application::Options {
-    application::Options {
-        connector: Some(Arc::new(Connections)),
-        cluster_namespace: cluster_namespace.to_owned(),
-        ..application::Options::default()
-    }
 }
 
 /// Runs the controllers until SIGTERM or SIGINT.
@@ -100,7 +90,7 @@ async fn work(args: &Args, client: Client, stop: impl Future<Output = ()>) -> Re
         user: user.clone(),
         admission: admission.clone(),
         metrics: metrics.clone(),
-        applications: applications(&args.cluster_namespace),
+        applications: args.applications.options(),
         ..manager::Options::default()
     };
     let opened = tokio::select! {

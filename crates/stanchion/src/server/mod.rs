@@ -14,7 +14,6 @@ mod work;
 use self::reload::Reload;
 use crate::storage::{self, Storage};
 use ::controllers::{Authority, Settings, Simulated};
-use ::manager::application::clusters::names::NAMESPACE as CLUSTER_NAMESPACE;
 use apiserver::MoreMetrics;
 use apiserver::admission::plugins::{Plugin, Plugins};
 use apiserver::admission::policies::{MutatingPolicies, Policies};
@@ -160,9 +159,8 @@ pub struct Args {
     #[arg(long, env = "STANCHION_MANAGER")]
     manager: bool,
 
-    /// Namespace of the Secrets of the clusters into which Applications deploy, with --manager
-    #[arg(long, value_name = "NAME", default_value = CLUSTER_NAMESPACE, env = "STANCHION_CLUSTER_NAMESPACE")]
-    cluster_namespace: String,
+    #[command(flatten)]
+    applications: crate::manager::ApplicationArgs,
 
     /// Let requests without credentials in as system:anonymous
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, env = "STANCHION_ANONYMOUS_AUTH")]
@@ -310,7 +308,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
         manager::install(&server).await;
     }
     let managed = args.manager.then(|| {
-        let applications = crate::manager::applications(&args.cluster_namespace);
+        let applications = args.applications.options();
         manager::Setup { admission: managed, metrics: measured, applications }
     });
     let (stop, stopped) = watch::channel(false);

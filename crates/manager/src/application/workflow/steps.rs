@@ -2,7 +2,7 @@
 
 use object::{Value, map};
 
-use super::super::declared::{text, texts};
+use super::super::declared::{bare, text, texts};
 
 /// How steps follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,7 +142,8 @@ fn derived(application: &Value) -> Vec<Step> {
     let list = |key| application.at(&["spec", key]).and_then(Value::as_array).unwrap_or_default();
     let policies = list("policies");
     let of = |kinds: &[&str]| -> Vec<String> {
-        let named = policies.iter().filter(|policy| kinds.contains(&policy.str_at(&["type"]).unwrap_or_default()));
+        let named =
+            policies.iter().filter(|policy| kinds.contains(&bare(policy.str_at(&["type"]).unwrap_or_default())));
         named.map(|policy| text(policy, "name")).collect()
     };
     let (topologies, overrides) = (of(&["topology"]), of(&["override", "replication"]));
