@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::clusters::{self, Connector, Fleet, News};
 use super::compression::Compression;
+use super::declared::bare;
 use super::definition_revisions::{Of, Revisions};
 use super::definitions::Catalogue;
 use super::kinds::{APPLICATIONS, REVISIONS, TRACKERS};
@@ -197,8 +198,14 @@ impl Controller {
             let (own, told, cache) = (queue.clone(), applications.clone(), Arc::downgrade(&self.applications));
             self.catalogue.cache(of).subscribe(move |change| {
                 own.add(format!("{}/{}", of.name(), change.key()));
+                let generation = |object: &Value| object.at(&["metadata", "generation"]).cloned();
+                let of_old = change.old.as_deref().map(generation);
+                let edited =
+                    change.new.as_deref().filter(|new| of_old.as_ref().is_some_and(|old| *old != generation(new)));
                 let all = cache.upgrade().map(|cache| cache.list()).unwrap_or_default();
-                all.iter().filter(|app| follows(app)).for_each(|app| told.add(client::cache::key(app)));
+                all.iter()
+                    .filter(|app| follows(app) || edited.is_some_and(|definition| uses(app, of, definition.name())))
+                    .for_each(|app| told.add(client::cache::key(app)));
             });
         }
         queue
@@ -381,6 +388,19 @@ fn follows(application: &Value) -> bool {
     let is_parsed = |condition: &Value| condition.str_at(&["type"]) == Some("Parsed");
     let waits = |condition: &Value| is_parsed(condition) && condition.str_at(&["status"]) == Some("False");
     application.annotation(names::AUTO_UPDATE) == Some("true") || conditions.iter().any(waits)
+}
+
+/// Whether components or traits of an application have a definition, whose health may now be another.
+fn uses(application: &Value, of: Of, definition: &str) -> bool {
+    let components = application.at(&["spec", "components"]).and_then(Value::as_array).unwrap_or_default();
+    let is_meant = |part: &Value| bare(part.str_at(&["type"]).unwrap_or_default()) == definition;
+    let has_trait =
+        |component: &Value| component.get("traits").and_then(Value::as_array).unwrap_or_default().iter().any(is_meant);
+    match of {
+        Of::Component => components.iter().any(is_meant),
+        Of::Trait => components.iter().any(has_trait),
+        Of::Policy | Of::WorkflowStep => false,
+    }
 }
 
 /// Whether an application names, or may name, a Workflow or policies outside of it.

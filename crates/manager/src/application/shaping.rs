@@ -13,7 +13,7 @@ use super::definitions::{SYSTEM_NAMESPACE, is_shaping};
 use super::schematic::Schematic;
 use super::{names, policy};
 
-/// The definitions of policies that an application names with a version, by that name.
+/// The definitions of policies that an application names, by that name.
 pub(super) type Pinned = BTreeMap<String, Arc<Value>>;
 
 /// An application as its policies make it.
@@ -36,7 +36,8 @@ struct Shaping {
 }
 
 impl Controller {
-    /// The definitions of policies that an application names with a version, and that change it.
+    /// The definitions of policies that an application names, with or without a version, and that change it. What was made
+    /// a moment ago is asked for.
     ///
     /// # Errors
     ///
@@ -46,14 +47,15 @@ impl Controller {
         let declared = application.at(&["spec", "policies"]).and_then(Value::as_array).unwrap_or_default();
         for policy in declared {
             let kind = policy.str_at(&["type"]).unwrap_or_default();
-            if !kind.contains('@') {
+            let is_built_in = policy::BUILT_IN.contains(&bare(kind));
+            if is_built_in && !kind.contains('@') {
                 continue;
             }
             let found = self.catalogue.find(Of::Policy, application.namespace(), kind).await;
             match found.map_err(|error| error.to_string())? {
                 Some(found) if is_shaping(&found) => drop(pinned.insert(kind.to_owned(), found)),
                 Some(_) => {}
-                None if policy::BUILT_IN.contains(&bare(kind)) => {}
+                None if is_built_in || !kind.contains('@') => {}
                 None => return Err(format!("policy definition {kind} not found")),
             }
         }
