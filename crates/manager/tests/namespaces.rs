@@ -70,6 +70,15 @@ async fn namespaces_go_to_the_tenants_of_their_makers() {
     // An administrator may do everything.
     let admin = f.client.acting_as("root", &["system:masters"]);
     assert_eq!(owners(&make(&admin, "given", Some("wind")).await.unwrap()), ["wind"]);
+    // What joins a tenant, moves to another or leaves belongs to whom its label says.
+    let api = admin.api(&client::resources::NAMESPACES);
+    for (tenant, expected) in
+        [(Value::from("solar"), vec!["solar"]), ("wind".into(), vec!["wind"]), (Value::Null, vec![])]
+    {
+        let patch = client::Patch::Merge(map! { "metadata" => map! { "labels" => map! { TENANT => tenant } } }.into());
+        let written = api.patch("", "free", &patch, &client::PatchParams::default()).await.unwrap();
+        assert_eq!(owners(&written), expected);
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! The command line of Stanchion.
 
+#![warn(clippy::print_stdout)]
+
 mod app;
 mod check;
 mod cluster;
@@ -41,7 +43,7 @@ struct Cli {
 enum Command {
     /// Run the API server
     Server(Box<server::Args>),
-    /// Run the controllers of tenants, their resources and permits against a cluster
+    /// Run the controllers of tenants, permits and Applications against a cluster
     Manager(Box<manager::Args>),
     /// Say what the API server would say of CRDs and objects, offline
     Check(check::Args),
@@ -98,7 +100,9 @@ fn main() -> ExitCode {
         Command::Import(args) => transfer::import(&args).map(|()| ExitCode::SUCCESS),
         Command::Envtest(args) => envtest::run(args).map(|()| ExitCode::SUCCESS),
         Command::Completion { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "stanchion", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "stanchion", &mut script);
+            terminal::print(&String::from_utf8_lossy(&script));
             Ok(ExitCode::SUCCESS)
         }
     })

@@ -16,9 +16,14 @@ pub struct Wait {
     /// Wait until it is done
     #[arg(short, long)]
     pub wait: bool,
-    /// How long to wait, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    /// How long to wait: seconds, or a time like 5m
+    #[arg(long, value_name = "TIME", default_value = "300", value_parser = seconds)]
     pub timeout: u64,
+}
+
+/// A number of seconds, or a time as Go writes it, in seconds.
+pub fn seconds(text: &str) -> Result<u64, String> {
+    text.parse().or_else(|_| ::manager::duration::go(text).map(|time| time.as_secs()))
 }
 
 /// The form of what is printed.
@@ -184,7 +189,28 @@ impl Style {
     }
 }
 
+/// Prints a line to standard output, as `println!` does; see [`print`].
+macro_rules! say {
+    ($($text:tt)*) => {
+        $crate::terminal::print(&(format!($($text)*) + "\n"))
+    };
+}
+pub(crate) use say;
+
 /// Prints to standard output. A reader that went away (`head`, for example) is no failure.
 pub fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_given_in_seconds_or_with_units() {
+        for (text, expected) in [("20", Some(20)), ("20s", Some(20)), ("1m30s", Some(90)), ("soon", None), ("-1", None)]
+        {
+            assert_eq!(seconds(text).ok(), expected, "{text}");
+        }
+    }
 }

@@ -13,7 +13,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 struct Fixture {
-    _server: Server,
+    server: Server,
     cli: Cli,
     folder: tempfile::TempDir,
 }
@@ -21,7 +21,7 @@ struct Fixture {
 impl Fixture {
     fn new(flags: &[&str]) -> Self {
         let server = Server::start(Path::new(PROGRAM), flags).unwrap();
-        Fixture { cli: Cli::new(&server.kubeconfig), _server: server, folder: tempfile::tempdir().unwrap() }
+        Fixture { cli: Cli::new(&server.kubeconfig), server, folder: tempfile::tempdir().unwrap() }
     }
 
     /// Writes a file; the words that apply it.
@@ -49,6 +49,56 @@ spec:
     fn json(&self, words: &str) -> Value {
         json::parse(self.cli.ok(&format!("{words} -o json")).as_bytes()).unwrap()
     }
+}
+
+#[test]
+fn an_application_is_carried_out_as_whoever_declares_it() {
+    let f = Fixture::new(&["--manager", "--authenticate-applications"]);
+    let rights = r#"
+[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"r","namespace":"default"},"rules":[
+  {"apiGroups":["core.oam.dev"],"resources":["*"],"verbs":["*"]},{"apiGroups":[""],"resources":["configmaps"],"verbs":["*"]}]},
+ {"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"r","namespace":"default"},
+  "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"r"},
+  "subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"bob"}]}]"#;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut client = Client::new(f.server.target.clone());
+    for object in json::parse(rights.as_bytes()).unwrap().as_array().unwrap() {
+        let plural = object.str_at(&["kind"]).unwrap().to_lowercase() + "s";
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/default/{plural}");
+        let request = Request::new("POST", path).body("application/json", json::to_string(object));
+        assert_eq!(runtime.block_on(client.send(&request)).unwrap().code, 201, "{plural}");
+    }
+    f.cli.ok(&format!("{} --as bob --wait", f.app("1", "")));
+    let app = f.json("app status app");
+    assert_eq!(app.annotation("app.oam.dev/username"), Some("bob"));
+    let binding = "apiVersion: core.oam.dev/v1beta1
+kind: Application
+metadata: {name: evil, annotations: {app.oam.dev/username: kubernetes-admin, app.oam.dev/group: 'system:masters'}}
+spec:
+  components:
+  - name: one
+    type: k8s-objects
+    properties:
+      objects:
+      - apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRoleBinding
+        metadata: {name: evil}
+        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+        subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}]
+";
+    f.cli.ok(&format!("{} --as bob", f.file(binding)));
+    f.cli.until("app status evil", r#"User "bob" cannot"#);
+    let referring = "apiVersion: core.oam.dev/v1beta1
+kind: Application
+metadata: {name: curious}
+spec:
+  components:
+  - name: one
+    type: ref-objects
+    properties: {objects: [{apiVersion: v1, kind: ConfigMap, name: extension-apiserver-authentication, namespace: kube-system}]}
+";
+    f.cli.ok(&format!("{} --as bob", f.file(referring)));
+    f.cli.until("app status curious", r#"User "bob" cannot"#);
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn three_clusters_are_joined_lost_found_renamed_and_detached() {
     let tree = f.ok("app status app --tree --detail");
     for (cluster, line) in [("eu", tree.lines().nth(1)), ("us", tree.lines().nth(2))] {
         let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
-        assert_eq!(words, [cluster, "default", "ConfigMap/facts", "updated", "healthy"]);
+        assert_eq!(words, [cluster, "default", "ConfigMap/facts", "updated", "one", "healthy"]);
     }
 
     // One is killed: the other goes on, is healed and updated.

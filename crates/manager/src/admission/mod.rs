@@ -4,6 +4,7 @@
 //! A server in the same process calls [`Admission`]. Other servers send AdmissionReviews ([`review`]) where a registration
 //! ([`registration`]) tells them to.
 
+mod applications;
 mod namespaces;
 mod permits;
 mod protection;
@@ -12,6 +13,7 @@ pub mod review;
 
 pub(crate) use protection::{BY_PENDING, BY_PROTECTED, pending, protected, reduce};
 
+use crate::application::kinds::APPLICATIONS;
 use crate::block::policy;
 use crate::condition::{ApplyCondition, Mode};
 use crate::kinds::{
@@ -23,6 +25,8 @@ use crate::{block, block::legacy_policy};
 use jiff::Timestamp;
 use object::{Value, map};
 use std::sync::{Arc, OnceLock};
+
+const STARTING: &str = "the manager is starting; try again";
 
 /// A write, before it happens.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +68,7 @@ impl Request<'_> {
 #[derive(Clone, Default)]
 pub struct Admission {
     shared: Arc<OnceLock<Arc<Shared>>>,
+    authenticates: bool,
 }
 
 impl std::fmt::Debug for Admission {
@@ -73,6 +78,16 @@ impl std::fmt::Debug for Admission {
 }
 
 impl Admission {
+    /// Whether Applications are carried out as whoever declares them; they are not by default.
+    pub fn authenticating(self, authenticates: bool) -> Self {
+        Admission { authenticates, ..self }
+    }
+
+    /// Whether Applications are carried out as whoever declares them.
+    pub fn authenticates(&self) -> bool {
+        self.authenticates
+    }
+
     /// Whether decisions follow from what the server has.
     pub fn is_ready(&self) -> bool {
         self.shared.get().is_some()
@@ -95,7 +110,7 @@ impl Admission {
         }
         let Some(shared) = self.shared.get() else {
             let is_permit = request.resource == PERMITS.plural;
-            return if is_permit { Err("the manager is starting; try again".to_owned()) } else { Ok(false) };
+            return if is_permit { Err(STARTING.to_owned()) } else { Ok(false) };
         };
         let stamped = namespaces::stamp(shared, request, object);
         let changed = match (request.resource, request.subresource) {
@@ -108,8 +123,15 @@ impl Admission {
 
     /// What is not of the manager's own kinds: namespaces go to tenants, what is in them is labelled.
     fn mutate_others(&self, request: &Request<'_>, object: &mut Value) -> Result<bool, String> {
+        let is_application =
+            (request.group, request.resource, request.subresource) == (&*APPLICATIONS.group, &*APPLICATIONS.plural, "");
         match self.shared.get() {
+            None if is_application && self.authenticates => Err(STARTING.to_owned()),
             None => Ok(false),
+            Some(shared) if is_application && self.authenticates && !shared.is_controller(request.user) => {
+                let stamped = namespaces::stamp(shared, request, object);
+                Ok(applications::mutate(request, object)? || stamped)
+            }
             Some(shared) if (request.group, request.resource) == ("", "namespaces") => {
                 namespaces::mutate(shared, request, object)
             }

@@ -36,11 +36,15 @@ pub(super) fn mutate(shared: &Shared, request: &Request<'_>, object: &mut Value)
                 _ => Err(format!("you own several tenants: say which one by the label {TENANT_LABEL}")),
             }
         }
-        ("UPDATE", Some(name)) => {
+        ("UPDATE", named) => {
+            let former = tenant_of(request.old);
+            let stays = former == named.as_deref();
+            let left = former.filter(|_| !stays).and_then(|former| shared.tenancy.tenant(former));
+            let left = left.is_some_and(|former| disown(&former, object));
             // Who writes a namespace as a whole does not know to whom it belongs.
-            let tenant = shared.tenancy.tenant(&name);
-            let was = tenant.filter(|tenant| request.old.is_some_and(|old| belongs(tenant, old)));
-            Ok(was.is_some_and(|tenant| own(&tenant, object)))
+            let tenant = named.and_then(|name| shared.tenancy.tenant(&name));
+            let its = tenant.filter(|tenant| !stays || request.old.is_some_and(|old| belongs(tenant, old)));
+            Ok(its.is_some_and(|tenant| own(&tenant, object)) || left)
         }
         _ => Ok(false),
     }
@@ -140,6 +144,18 @@ fn own(tenant: &Arc<Value>, namespace: &mut Value) -> bool {
         namespace.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).unwrap_or_default().to_vec();
     owners.push(owner);
     namespace.set_at(&["metadata", "ownerReferences"], Value::Array(owners));
+    true
+}
+
+/// Lets a namespace belong to a tenant no more.
+fn disown(tenant: &Value, namespace: &mut Value) -> bool {
+    if !belongs(tenant, namespace) {
+        return false;
+    }
+    let all = namespace.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).unwrap_or_default();
+    let rest = all.iter().filter(|owner| owner.str_at(&["uid"]) != Some(tenant.meta_str("uid"))).cloned();
+    let rest: Vec<Value> = rest.collect();
+    namespace.set_at(&["metadata", "ownerReferences"], Value::Array(rest));
     true
 }
 

@@ -1,6 +1,7 @@
 //! The registrations by which other API servers send their writes here.
 
 use super::protection::{CLUSTER, CLUSTER_PREFIXES, MANAGED_BY, MARKER, PROTECTED_BY};
+use crate::application::kinds::APPLICATIONS;
 use crate::kinds::{
     GLOBAL_PERMIT_TEMPLATES, GLOBAL_TENANT_RESOURCES, GROUP, PERMIT_TEMPLATES, PERMITS, TENANT_RESOURCES,
 };
@@ -60,7 +61,13 @@ impl Endpoint {
 
 /// The registrations: `authorities` (PEM) sign the webhooks' certificate, `user` is whom the manager is to the server. What is
 /// protected stays so while no manager answers: such writes are refused then, but not those of the cluster's own controllers.
-pub fn registrations(endpoint: &Endpoint, authorities: &str, user: &str) -> [(Resource, Value); 2] {
+/// With `authenticates`, who declares Applications is written down.
+pub fn registrations(
+    endpoint: &Endpoint,
+    authorities: &str,
+    user: &str,
+    authenticates: bool,
+) -> [(Resource, Value); 2] {
     let own = |resources: &[&Resource]| resources.iter().map(|r| r.plural.to_string()).collect::<Vec<_>>();
     let replications = [&TENANT_RESOURCES, &GLOBAL_TENANT_RESOURCES];
     let templates = [&PERMIT_TEMPLATES, &GLOBAL_PERMIT_TEMPLATES];
@@ -99,6 +106,10 @@ pub fn registrations(endpoint: &Endpoint, authorities: &str, user: &str) -> [(Re
             ("metadata", rule("*", vec!["*".to_owned()], &written), vec![outsiders.clone()]),
         ],
     );
+    if authenticates {
+        let of_applications = rule(&APPLICATIONS.group, own(&[&APPLICATIONS]), &written);
+        mutating.splice(0..0, make(MUTATE_PATH, vec![("applications", of_applications, vec![others.clone()])]));
+    }
     if let Some(metadata) = mutating.last_mut() {
         // Labels are no reason to refuse a write.
         metadata.set_at(&["failurePolicy"], "Ignore".into());
@@ -219,7 +230,7 @@ mod tests {
     #[test]
     fn registrations_name_what_is_asked_where() {
         let endpoint = Endpoint::Url("https://here:9443/".to_owned());
-        let [(_, mutating), (_, validating)] = registrations(&endpoint, "PEM", "me");
+        let [(_, mutating), (_, validating)] = registrations(&endpoint, "PEM", "me", false);
         assert_eq!(
             webhooks(&mutating)[..3],
             ["defaults", "permits", "namespaces"]
@@ -238,13 +249,13 @@ mod tests {
 
     #[test]
     fn what_the_server_adds_is_no_difference() {
-        let [(_, wanted), _] = registrations(&Endpoint::Url("https://here".to_owned()), "PEM", "me");
+        let [(_, wanted), _] = registrations(&Endpoint::Url("https://here".to_owned()), "PEM", "me", false);
         let mut live = wanted.clone();
         if let Some(first) = live.get_mut("webhooks").and_then(Value::as_array_mut).and_then(|w| w.first_mut()) {
             first.set_at(&["reinvocationPolicy"], "Never".into());
         }
         assert!(is_as_wanted(&live, &wanted));
-        let [(_, other), _] = registrations(&Endpoint::Url("https://here".to_owned()), "OTHER", "me");
+        let [(_, other), _] = registrations(&Endpoint::Url("https://here".to_owned()), "OTHER", "me", false);
         assert!(!is_as_wanted(&live, &other));
     }
 }

@@ -90,8 +90,8 @@ struct Memory {
     written: HashMap<String, Written>,
     /// Trackers that were made, until the cache has them.
     made: HashMap<String, BTreeSet<String>>,
-    /// How often each application was waited for.
-    waits: HashMap<String, u32>,
+    /// How often each application was waited for, in its generation.
+    waits: HashMap<String, (i64, u32)>,
     /// What was seen of each application and its objects when nothing was left to do.
     steady: HashMap<String, u64>,
     rounds: u64,
@@ -310,7 +310,7 @@ impl Controller {
     fn next_look(&self, application: &Value) -> Duration {
         match application.str_at(&["status", "status"]) {
             // No watch says when it becomes healthy without a change of its objects.
-            Some("unhealthy") => self.backoff(&client::cache::key(application), 60),
+            Some("unhealthy") => self.backoff(application, 60),
             _ => self.interval(application),
         }
     }
@@ -329,12 +329,14 @@ impl Controller {
         asked.filter(|asked| *asked >= SHORTEST).unwrap_or(resync)
     }
 
-    /// How long to wait for something this time; each time longer.
-    pub(super) fn backoff(&self, key: &str, longest: u64) -> Duration {
+    /// How long an application waits for something this time; each time longer, until it is declared anew.
+    pub(super) fn backoff(&self, application: &Value, longest: u64) -> Duration {
+        let generation = crate::status::generation(application);
         let mut memory = self.memory.lock();
-        let waits = memory.waits.entry(key.to_owned()).or_default();
-        *waits = waits.saturating_add(1);
-        workflow::backoff(*waits, longest)
+        let waits = memory.waits.entry(client::cache::key(application)).or_default();
+        let times = if waits.0 == generation { waits.1.saturating_add(1) } else { 1 };
+        *waits = (generation, times);
+        workflow::backoff(times, longest)
     }
 
     /// There is nothing to wait for any more.

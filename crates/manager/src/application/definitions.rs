@@ -276,20 +276,21 @@ impl Known {
     }
 
     /// Finds also what is only needed to carry a plan out: the definitions of its steps, and the objects to which
-    /// components refer.
+    /// components refer, as far as `reader` may read them.
     ///
     /// # Errors
     ///
     /// If the server cannot tell, or a definition or a referred object does not exist.
     pub(super) async fn fetch(
         catalogue: &Catalogue,
+        reader: &Client,
         namespace: &str,
         components: &[Component],
         plan: &Plan,
     ) -> Result<Self, String> {
         let mut known = Known::find(catalogue, namespace, components).await?;
         for component in components.iter().filter(|component| bare(&component.kind) == "ref-objects") {
-            let objects = referred(&catalogue.client, namespace, component).await?;
+            let objects = referred(reader, namespace, component).await?;
             known.referred.insert(component.name.clone(), objects);
         }
         for step in plan.all() {

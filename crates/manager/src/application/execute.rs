@@ -372,24 +372,29 @@ impl Executor<'_> {
         let (fleet, definitions) = (self.fleet, self.definitions);
         let context = &self.context;
         let work = placements.iter().map(|(component, placement)| {
-            let objects: Vec<Value> = kept
+            let entries: Vec<&Entry> = kept
                 .values()
                 .filter(|entry| entry.component == component.name && entry.cluster == placement.cluster)
                 .filter(|entry| {
                     let namespace = &entry.identity.namespace;
                     [placement.namespace.as_str(), ""].contains(&namespace.as_str()) || placement.namespace.is_empty()
                 })
-                .filter_map(|entry| entry.raw.clone())
+                .copied()
                 .collect();
             // What has nothing in another cluster any more is not there.
-            let is_there = !objects.is_empty() || placement.cluster.is_empty();
+            let is_there = !entries.is_empty() || placement.cluster.is_empty();
             let work = async move {
                 if !is_there {
                     return None;
                 }
-                let seen = match fleet.trouble(&placement.cluster) {
+                let objects = match fleet.trouble(&placement.cluster) {
                     Some(why) => Err(why),
-                    None => {
+                    None => declared(&entries, dispatcher.writer).await,
+                };
+                let first = entries.first().map(|entry| entry.to_object());
+                let seen = match objects {
+                    Err(why) => Err(why),
+                    Ok(objects) => {
                         let mut context = context.clone();
                         placement.cluster.clone_into(&mut context.cluster);
                         let definition = definitions.component(&component.kind);
@@ -402,7 +407,7 @@ impl Executor<'_> {
                     Ok((service, _)) => service,
                     Err(error) => {
                         let why = fleet.trouble(&placement.cluster).unwrap_or(error);
-                        Service::unknown(component, placement, objects.first(), &why)
+                        Service::unknown(component, placement, first.as_ref(), &why)
                     }
                 })
             };
@@ -411,6 +416,19 @@ impl Executor<'_> {
         let services = side_by_side(work.collect()).await;
         self.services.extend(services.into_iter().flatten());
     }
+}
+
+/// The objects of entries as they were declared; where only what they are is recorded, as they live.
+async fn declared(entries: &[&Entry], writer: Writer<'_>) -> Result<Vec<Value>, String> {
+    let mut objects = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let live = match entry.raw {
+            Some(_) => None,
+            None => writer.site(&entry.cluster)?.cluster.get(&entry.identity).await.map_err(|e| e.to_string())?,
+        };
+        objects.push(live.unwrap_or_else(|| entry.to_object()));
+    }
+    Ok(objects)
 }
 
 /// What a step comes to whose objects are as they are.

@@ -102,7 +102,7 @@ impl Controller {
                 self.tell(application, EventType::Warning, "FailedGC", &why);
                 status.condition("Ready", false, "ReconcileError", &why);
                 self.write_status(application, status).await?;
-                Ok(Some(self.backoff(&key, 60)))
+                Ok(Some(self.backoff(application, 60)))
             }
         }
     }

@@ -189,7 +189,12 @@ impl Controller {
             // What was carried out already is not rendered again, only looked at.
             None if is_known => Known::find(&self.catalogue, namespace, &parts).await.map_err(Stopped::at("Parsed"))?,
             None => {
-                let found = Known::fetch(&self.catalogue, namespace, &parts, &plan).await;
+                // Nobody gets to see by an application what they may not read.
+                let reader = match Actor::of(application) {
+                    Some(actor) => self.client.acting_as(actor.user(), &actor.groups()),
+                    None => self.client.clone(),
+                };
+                let found = Known::fetch(&self.catalogue, &reader, namespace, &parts, &plan).await;
                 found.map_err(Stopped::at("Parsed"))?.with(outside, workflow)
             }
         };
@@ -330,7 +335,7 @@ impl Controller {
                 Ok(_) => Ok(Some(SOON)),
                 Err(why) => {
                     status.failed("Workflow", &why);
-                    Ok(Some(self.backoff(&client::cache::key(application), 60)))
+                    Ok(Some(self.backoff(application, 60)))
                 }
             };
         }
@@ -402,7 +407,7 @@ impl Controller {
                     status.condition("Ready", true, "ReconcileSuccess", "");
                 }
                 // No watch tells of health; what is unhealthy is looked at more often.
-                if healthy { wait } else { Some(self.backoff(&client::cache::key(application), 60)) }
+                if healthy { wait } else { Some(self.backoff(application, 60)) }
             }
             Ok(Some(waiting)) => {
                 status.condition("Ready", false, "Deleting", &waiting.message);
@@ -411,7 +416,7 @@ impl Controller {
             Err(why) => {
                 self.tell(application, EventType::Warning, "FailedGC", &why);
                 status.condition("Ready", false, "ReconcileError", &why);
-                Some(self.backoff(&client::cache::key(application), 60))
+                Some(self.backoff(application, 60))
             }
         };
         if run.phase == RunPhase::Succeeded && !was_over {
@@ -472,7 +477,7 @@ impl Controller {
         }
         run.settle(plan, self.now());
         match run.phase {
-            RunPhase::Executing => Some(self.backoff(&key, 60)),
+            RunPhase::Executing => Some(self.backoff(application, 60)),
             RunPhase::Suspending => resumes,
             _ => {
                 self.rest(&key);

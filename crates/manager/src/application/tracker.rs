@@ -82,6 +82,18 @@ impl Entry {
         })
     }
 
+    /// The object as it was rendered; where only the metadata is recorded, what it is and where it comes from.
+    pub fn to_object(&self) -> Value {
+        if let Some(raw) = &self.raw {
+            return raw.clone();
+        }
+        let labels = map! { names::COMPONENT => &*self.component, names::TRAIT_TYPE => &*self.from_trait };
+        let metadata =
+            map! { "name" => &*self.identity.name, "namespace" => &*self.identity.namespace, "labels" => labels };
+        let kind = &self.identity.kind;
+        map! { "apiVersion" => kind.api_version(), "kind" => kind.kind.clone(), "metadata" => metadata }.into()
+    }
+
     /// What tells the object apart from others.
     pub fn key(&self) -> ResourceKey {
         ResourceKey { object: self.identity.object(), cluster: self.cluster.clone() }

@@ -125,6 +125,22 @@ fn rows() -> Vec<Row> {
             ],
         ),
         (
+            "what is applied once has the health that its definition says, at each look",
+            vec![
+                Create("component/cel", CEL.into()),
+                Up(component("cel", "{num: 4, by: me, data: {a: b}}", "[]").trim_end_matches('}').to_owned()
+                    + ", policies: [{name: once, type: apply-once, properties: {enable: true}}]}"),
+                Says("not approved by me"),
+                Edit("map/c", "{data: {approved: 'yes'}}".into()),
+                Phase("running"),
+                Edit("map/c", "{data: {approved: 'no'}}".into()),
+                Phase("unhealthy"),
+                Says("not approved by me"),
+                Edit("map/c", "{data: {approved: 'yes'}}".into()),
+                Phase("running"),
+            ],
+        ),
+        (
             "traits patch the workload as kubectl would, further objects by name, and by operations",
             vec![
                 Create("component/web", WEB.into()),

@@ -2,6 +2,7 @@
 
 use super::{Shown, view};
 use crate::cluster::{Connections, Failure};
+use crate::terminal::say;
 use crate::terminal::{Document, LOOK, Output, Progress, Wait, print, read_file};
 use client::{Client, DeleteParams, Error, ListParams, Patch, PatchParams, Resource};
 use futures_util::future::BoxFuture;
@@ -104,7 +105,7 @@ impl Session {
             let apply = Patch::Apply { object, manager: MANAGER.to_owned(), force: true };
             let applied = self.client.api(&resource).patch(&namespace, &name, &apply, &PatchParams::default()).await;
             let applied = applied.map_err(|error| told(&format!("{kind} {name}: {error}")))?;
-            println!("{}/{name} applied", resource.plural);
+            say!("{}/{name} applied", resource.plural);
             if is_application {
                 applications.push((namespace, name, applied.at(&["metadata", "generation"]).cloned()));
             }
@@ -148,7 +149,11 @@ impl Session {
                     return Err(format!("{name}: {}", view::progress(&application)).into());
                 }
                 _ if begin.elapsed() > Duration::from_secs(wait.timeout) => {
-                    return Err(format!("{name} does not run after {} s: {}", wait.timeout, progress.said()).into());
+                    let said = match progress.said() {
+                        "" => "no manager has looked at it; does one run?",
+                        said => said,
+                    };
+                    return Err(format!("{name} does not run after {} s: {said}", wait.timeout).into());
                 }
                 _ => tokio::time::sleep(LOOK).await,
             }
@@ -241,7 +246,7 @@ impl Session {
                 Some(Ok(live)) => live,
                 Some(Err(why)) => {
                     is_same = false;
-                    println!("{}{cluster}: is not known: {why}", entry.identity);
+                    say!("{}{cluster}: is not known: {why}", entry.identity);
                     continue;
                 }
                 None => continue,
@@ -255,10 +260,10 @@ impl Session {
                 _ => "differs".to_owned(),
             };
             is_same = false;
-            println!("{}{cluster}: {told}", entry.identity);
+            say!("{}{cluster}: {told}", entry.identity);
         }
         if is_same {
-            println!("everything is as declared");
+            say!("everything is as declared");
         }
         Ok(())
     }
@@ -314,7 +319,7 @@ impl Session {
             published => drop(annotations.insert(names::PUBLISH_VERSION, published)),
         }
         let changed = self.replace(&application, annotations, of("labels"), spec).await?;
-        println!("{name} goes back to {}", revision.name());
+        say!("{name} goes back to {}", revision.name());
         if wait.wait {
             self.until_running(&self.namespace, name, changed.at(&["metadata", "generation"]).cloned(), wait).await?;
         }
@@ -375,7 +380,7 @@ impl Session {
             return Err(format!("the workflow of {name} {state}").into());
         }
         self.set_workflow(name, "suspend", suspended).await?;
-        println!("{name} {}", if suspended { "suspended" } else { "resumed" });
+        say!("{name} {}", if suspended { "suspended" } else { "resumed" });
         Ok(())
     }
 
@@ -383,7 +388,7 @@ impl Session {
     pub async fn terminate(&self, name: &str) -> Result<(), Failure> {
         self.under_way(name).await?;
         self.set_workflow(name, "terminated", true).await?;
-        println!("{name} terminated");
+        say!("{name} terminated");
         Ok(())
     }
 
@@ -397,7 +402,7 @@ impl Session {
         self.application(name).await?;
         let patch = map! { "metadata" => map! { "annotations" => map! { names::RESTART_WORKFLOW => "true" } } };
         self.patch(&APPLICATIONS, name, patch.into(), &PatchParams::default()).await?;
-        println!("{name} restarted");
+        say!("{name} restarted");
         Ok(())
     }
 
@@ -419,7 +424,7 @@ impl Session {
         if wait.wait {
             self.until_gone(name, wait).await?;
         }
-        println!("{name} deleted");
+        say!("{name} deleted");
         Ok(())
     }
 

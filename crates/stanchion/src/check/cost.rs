@@ -2,6 +2,7 @@
 
 use super::input::{Document, Source};
 use super::place;
+use crate::terminal::say;
 use object::{Map, Value, json, map};
 use schema::crd::{self, RuleCost};
 use schema::{RULE_COST_LIMIT, SCHEMA_COST_LIMIT};
@@ -18,13 +19,13 @@ pub fn print(sources: &[Source], as_json: bool) {
     let all: Vec<Costs<'_>> = sources.iter().flat_map(|s| s.objects.iter().filter_map(|d| costs(s, d))).collect();
     if as_json {
         let rows = all.iter().flat_map(|c| c.rules.iter().map(|(versions, rule)| value(c, versions, rule)));
-        println!("{}", json::to_string(&Value::from(rows.collect::<Vec<Map>>())));
+        say!("{}", json::to_string(&Value::from(rows.collect::<Vec<Map>>())));
         return;
     }
     for costs in all.iter().filter(|c| !c.rules.is_empty()) {
         let total: u64 = costs.rules.iter().fold(0, |sum: u64, (_, r)| sum.saturating_add(r.total));
         let (name, share) = (costs.document.value.name(), share(total, SCHEMA_COST_LIMIT));
-        println!("{name} ({}): {share} of the definition's budget", costs.source.name);
+        say!("{name} ({}): {share} of the definition's budget", costs.source.name);
         for (versions, rule) in &costs.rules {
             text(costs, versions, rule);
         }
@@ -51,12 +52,12 @@ fn costs<'s>(source: &'s Source, document: &'s Document) -> Option<Costs<'s>> {
 fn text(costs: &Costs<'_>, versions: &str, rule: &RuleCost) {
     let line = place::line(costs.source, costs.document, &rule.field);
     let expression = rule.expression.split_whitespace().collect::<Vec<_>>().join(" ");
-    println!("  {}:{line} ({versions}) {expression}", costs.source.name);
+    say!("  {}:{line} ({versions}) {expression}", costs.source.name);
     let times =
         if rule.times > 1 { format!(" = {} x {} times", number(rule.once), number(rule.times)) } else { String::new() };
-    println!("    cost {}{times}, {} of a rule's budget", number(rule.total), share(rule.total, RULE_COST_LIMIT));
+    say!("    cost {}{times}, {} of a rule's budget", number(rule.total), share(rule.total, RULE_COST_LIMIT));
     for list in &rule.unbounded {
-        println!("    {list} has no bound: give it maxItems or maxProperties");
+        say!("    {list} has no bound: give it maxItems or maxProperties");
     }
     for assumption in &rule.assumptions {
         let bound = if assumption.bounded { "bounded" } else { "not bounded" };
@@ -64,7 +65,7 @@ fn text(costs: &Costs<'_>, versions: &str, rule: &RuleCost) {
             Some(limit) => format!("; {} {limit} would fit", assumption.keyword),
             None => String::new(),
         };
-        println!("    {} up to {} ({} {bound}){hint}", assumption.path, number(assumption.size), assumption.keyword);
+        say!("    {} up to {} ({} {bound}){hint}", assumption.path, number(assumption.size), assumption.keyword);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Findings, for people and for programs.
 
+use crate::terminal::say;
 use object::{Map, Value, json, map};
 use std::io::IsTerminal;
 
@@ -135,5 +136,5 @@ pub fn json(outcome: &Outcome) {
         "objects" => count(outcome.objects),
         "findings" => findings.collect::<Vec<Map>>(),
     };
-    println!("{}", json::to_string(&Value::Object(document)));
+    say!("{}", json::to_string(&Value::Object(document)));
 }

@@ -4,6 +4,7 @@ use super::Join;
 use super::probe::{self, Health};
 use super::view::{self, Row};
 use crate::cluster::{Connections, Failure, Kubeconfig, access};
+use crate::terminal::say;
 use crate::terminal::{Output, print};
 use client::resources::{NAMESPACES, SECRETS};
 use client::{Client, DeleteParams, ListParams, Patch, PatchParams};
@@ -102,7 +103,7 @@ impl Session {
         }
         self.client.api(&SECRETS).create(&self.namespace, &secret).await?;
         let version = version.str_at(&["gitVersion"]).unwrap_or_default();
-        println!("cluster {name} joined: {} ({version})", access.endpoint);
+        say!("cluster {name} joined: {} ({version})", access.endpoint);
         Ok(())
     }
 
@@ -137,10 +138,10 @@ impl Session {
             let secret = self.known(name).await?;
             match probe::of(&secret).await {
                 Health::Ready { version, latency } => {
-                    println!("{name}: ready, {version}, {:.1} ms", latency.as_secs_f64() * 1000.0);
+                    say!("{name}: ready, {version}, {:.1} ms", latency.as_secs_f64() * 1000.0);
                 }
                 health => {
-                    println!("{name}: {}", view::health(&health));
+                    say!("{name}: {}", view::health(&health));
                     failed.push(name.as_str());
                 }
             }
@@ -184,7 +185,7 @@ impl Session {
         if let Some(old) = old {
             self.remove(&old).await?;
         }
-        println!("cluster {name} is now {to}; {changed} trackers changed");
+        say!("cluster {name} is now {to}; {changed} trackers changed");
         Ok(())
     }
 

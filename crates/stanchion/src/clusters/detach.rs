@@ -3,6 +3,7 @@
 use super::Detach;
 use super::commands::{Session, nothing_if_missing};
 use crate::cluster::{Connections, Failure};
+use crate::terminal::say;
 use crate::terminal::{LOOK, Progress};
 use futures_util::{StreamExt, stream};
 use manager::application::clusters::{Fleet, names, records};
@@ -77,9 +78,9 @@ impl Session {
         }
         let count: usize = held.values().map(Vec::len).sum();
         match choice {
-            Choice::Delete => println!("cluster {name} detached; {} objects deleted", count - left),
-            Choice::Orphan if count > 0 => println!("cluster {name} detached; {count} objects stay there"),
-            Choice::Orphan => println!("cluster {name} detached"),
+            Choice::Delete => say!("cluster {name} detached; {} objects deleted", count - left),
+            Choice::Orphan if count > 0 => say!("cluster {name} detached; {count} objects stay there"),
+            Choice::Orphan => say!("cluster {name} detached"),
         }
         Ok(())
     }

@@ -107,8 +107,8 @@ struct Detach {
     /// Go on although objects are there that cannot be deleted; without --delete the same as --orphan
     #[arg(long)]
     force: bool,
-    /// How long to wait for the deletion, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    /// How long to wait for the deletion: seconds, or a time like 5m
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = crate::terminal::seconds)]
     timeout: u64,
 }
 

@@ -3,6 +3,7 @@
 use super::Error;
 use super::flags::Flags;
 use crate::server;
+use crate::terminal::say;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::path::Path;
 
@@ -87,7 +88,7 @@ pub fn run(words: &[String]) -> Result<(), Error> {
         return Ok(());
     }
     if flags.take("version").is_some() {
-        println!("Kubernetes v1.33.13+stanchion-{}", env!("CARGO_PKG_VERSION"));
+        say!("Kubernetes v1.33.13+stanchion-{}", env!("CARGO_PKG_VERSION"));
         return Ok(());
     }
     let command = Server::command();
@@ -131,14 +132,14 @@ fn translate(flags: &mut Flags, own: &[&str]) -> Result<Vec<String>, Error> {
 
 /// Test environments look into the help to learn which flags there are.
 fn help() {
-    println!("The API server of Stanchion, called by the name of kube-apiserver. It takes these flags:\n");
+    say!("The API server of Stanchion, called by the name of kube-apiserver. It takes these flags:\n");
     let command = Server::command();
     let mut names: Vec<&str> = command.get_arguments().filter_map(|a| a.get_long()).collect();
     // A flag that releases long gone took away is accepted, but not offered.
     names.extend(WITHOUT_MEANING.iter().chain(READ).filter(|n| **n != "insecure-port"));
     names.sort_unstable();
     names.dedup();
-    names.iter().for_each(|name| println!("      --{name}"));
+    names.iter().for_each(|name| say!("      --{name}"));
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::flags::Flags;
+use crate::terminal::say;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
@@ -23,14 +24,14 @@ const FLAGS: [&str; 6] =
 pub fn run(words: &[String]) -> Result<(), Error> {
     let mut flags = Flags::read(words)?;
     if flags.has("help") || flags.has("h") {
-        println!(
+        say!(
             "Stanchion, called by the name of etcd: it tells of its health and keeps no data. It takes these flags:\n"
         );
-        FLAGS.iter().for_each(|name| println!("  --{name}"));
+        FLAGS.iter().for_each(|name| say!("  --{name}"));
         return Ok(());
     }
     if flags.has("version") {
-        println!("etcd Version: {VERSION}");
+        say!("etcd Version: {VERSION}");
         return Ok(());
     }
     if let Some(folder) = flags.take("data-dir").map(PathBuf::from) {

@@ -8,6 +8,7 @@ mod apiserver;
 mod etcd;
 mod flags;
 
+use crate::terminal::say;
 use clap::{Args as ClapArgs, Subcommand};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ fn assets(dir: &Path) -> Result<(), Error> {
         link(&kubectl, &dir.join("kubectl"))?;
     }
     let dir = dir.canonicalize().map_err(|e| format!("{}: {e}", dir.display()))?;
-    println!("export KUBEBUILDER_ASSETS={}", crate::server::shell_word(&dir.display().to_string()));
+    say!("export KUBEBUILDER_ASSETS={}", crate::server::shell_word(&dir.display().to_string()));
     Ok(())
 }
 

@@ -30,6 +30,10 @@ pub struct Args {
     /// How many revisions of a definition are kept beside the current one and those that Applications name
     #[arg(long, value_name = "NUMBER", default_value_t = 20, env = "STANCHION_DEFINITION_REVISION_LIMIT")]
     definition_revision_limit: u32,
+
+    /// Carry Applications out with the rights of whoever declares them, not with the manager's
+    #[arg(long, env = "STANCHION_AUTHENTICATE_APPLICATIONS")]
+    pub authenticate_applications: bool,
 }
 
 impl Args {

@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 async fn work(args: &Args, client: Client, stop: impl Future<Output = ()>) -> Result<(), Failure> {
     let mut stop = std::pin::pin!(stop);
     let user = who_am_i(&client).await?;
-    let admission = manager::Admission::default();
+    let admission = manager::Admission::default().authenticating(args.applications.authenticate_applications);
     let metrics = manager::Metrics::default();
     let _page = match args.metrics_listen {
         Some(address) => Some(metrics::serve(address, metrics.clone(), admission.clone()).await?),

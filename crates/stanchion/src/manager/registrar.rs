@@ -29,6 +29,8 @@ pub struct Registrar {
     endpoint: Endpoint,
     names: Vec<String>,
     served: Arc<Served>,
+    /// Whether it is written down who declares Applications.
+    authenticates: bool,
     /// What was found last, for when it is gone.
     last: Mutex<Option<Bundle>>,
 }
@@ -36,7 +38,20 @@ pub struct Registrar {
 impl Registrar {
     /// A certificate for `names` in a Secret, served as `served`; API servers reach the webhooks at `endpoint`.
     pub fn new(client: &Client, secret: Place, endpoint: Endpoint, names: Vec<String>, served: Arc<Served>) -> Self {
-        Registrar { client: client.clone(), secret, endpoint, names, served, last: Mutex::default() }
+        Registrar {
+            client: client.clone(),
+            secret,
+            endpoint,
+            names,
+            served,
+            authenticates: false,
+            last: Mutex::default(),
+        }
+    }
+
+    /// Whether it is written down who declares Applications; it is not by default.
+    pub fn authenticating(self, authenticates: bool) -> Self {
+        Registrar { authenticates, ..self }
     }
 
     /// Sees to it that there is a certificate, and serves it. Replicas that do so at once agree on one.
@@ -85,7 +100,7 @@ impl Registrar {
     }
 
     async fn registrations(&self, bundle: &Bundle, user: &str) -> Result<(), Failure> {
-        for (resource, wanted) in registrations(&self.endpoint, &bundle.authorities, user) {
+        for (resource, wanted) in registrations(&self.endpoint, &bundle.authorities, user, self.authenticates) {
             let api = self.client.api(&resource);
             if api.find("", NAME).await?.is_some_and(|live| is_as_wanted(&live, &wanted)) {
                 continue;

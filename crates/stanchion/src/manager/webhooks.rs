@@ -112,7 +112,8 @@ impl Args {
         let secret = self.webhook_secret.clone();
         let secret = secret.unwrap_or_else(|| Place { namespace, name: "stanchion-manager-webhook".to_owned() });
         let served = Arc::new(Served::default());
-        let registrar = Registrar::new(client, secret, endpoint, names, served.clone());
+        let registrar =
+            Registrar::new(client, secret, endpoint, names, served.clone()).authenticating(admission.authenticates());
         registrar.certificate().await?;
         let listener = Listener::bind(self.webhook_listen, Some(Arc::new(Tls::new(tls(served)?))), everybody()).await;
         let listener = listener.map_err(|e| format!("--webhook-listen {}: {e}", self.webhook_listen))?;

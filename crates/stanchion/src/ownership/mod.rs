@@ -3,6 +3,7 @@
 mod schema;
 
 use crate::cluster::{Cluster, ClusterArgs, Failure, Found};
+use crate::terminal::{self, say};
 use clap::{Args as ClapArgs, ValueEnum};
 use fields::explain::{Owners, Plan};
 use fields::managed::{FieldManager, Kind, NoConversion, decode_managers};
@@ -79,8 +80,8 @@ async fn explain(args: Args) -> Result<(), Failure> {
     let Some(config) = &args.apply else {
         let owners = Owners::of(&types, &object, &managers);
         match args.output {
-            Output::Text => print!("{owners}"),
-            Output::Json => println!("{}", json::to_string(&owners_value(&owners))),
+            Output::Text => terminal::print(&owners.to_string()),
+            Output::Json => say!("{}", json::to_string(&owners_value(&owners))),
         }
         return Ok(());
     };
@@ -92,8 +93,8 @@ async fn explain(args: Args) -> Result<(), Failure> {
     let manager = args.manager.unwrap_or_default();
     let plan = Plan::new(&endpoint, Some(&object), &config, &manager).map_err(|e| e.to_string())?;
     match args.output {
-        Output::Text => print!("{plan}"),
-        Output::Json => println!("{}", json::to_string(&plan_value(&plan))),
+        Output::Text => terminal::print(&plan.to_string()),
+        Output::Json => say!("{}", json::to_string(&plan_value(&plan))),
     }
     if plan.has_conflicts() {
         Err("the apply would conflict; --force-conflicts would take the fields".into())

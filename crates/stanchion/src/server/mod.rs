@@ -13,6 +13,7 @@ mod work;
 
 use self::reload::Reload;
 use crate::storage::{self, Storage};
+use crate::terminal::say;
 use ::controllers::{Authority, Settings, Simulated};
 use apiserver::MoreMetrics;
 use apiserver::admission::plugins::{Plugin, Plugins};
@@ -155,7 +156,7 @@ pub struct Args {
     #[command(flatten)]
     audit: audit::Args,
 
-    /// Run the controllers of tenants, their resources and permits
+    /// Run the controllers of tenants, their resources and permits, and of Applications
     #[arg(long, env = "STANCHION_MANAGER")]
     manager: bool,
 
@@ -251,7 +252,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     let listener = Listener::over(socket, Some(tls.clone()), authenticator);
     let authorizer = authorizer(&args.authorization_mode, &store).await?;
     let controllers = controllers::Controllers::new(&args.controllers, args.workloads)?;
-    let managed = ::manager::Admission::default();
+    let managed = ::manager::Admission::default().authenticating(args.applications.authenticate_applications);
     let measured = ::manager::Metrics::default();
     let mut admission = Chain::new();
     if args.manager {
@@ -467,8 +468,8 @@ fn url(address: SocketAddr) -> String {
 /// Tells people that the server is ready, and how to use it.
 fn announce(url: &str, kubeconfig: &Path, took: Duration, in_memory: bool) {
     let kept = if in_memory { ", nothing is kept" } else { "" };
-    println!("Stanchion {} is ready on {url} after {} ms{kept}", env!("CARGO_PKG_VERSION"), took.as_millis());
-    println!("export KUBECONFIG={}", shell_word(&kubeconfig.display().to_string()));
+    say!("Stanchion {} is ready on {url} after {} ms{kept}", env!("CARGO_PKG_VERSION"), took.as_millis());
+    say!("export KUBECONFIG={}", shell_word(&kubeconfig.display().to_string()));
 }
 
 /// A word that a shell reads back as it is.

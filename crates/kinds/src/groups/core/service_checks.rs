@@ -399,19 +399,7 @@ pub(super) fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
     if object.annotation(TOPOLOGY_HINTS).is_some() {
         out.push(format!("annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead"));
     }
-    let addresses = !spec.list("externalIPs").is_empty();
-    if headless(spec) {
-        for (ignored, key) in [
-            (!spec.text("loadBalancerIP").is_empty(), "loadBalancerIP"),
-            (addresses, "externalIPs"),
-            (spec.text("sessionAffinity") != "None", "SessionAffinity"),
-        ] {
-            if ignored {
-                out.push(format!("spec.{key} is ignored when spec.clusterIP is \"None\""));
-            }
-        }
-    }
-    if spec.text("type") == "ExternalName" && addresses {
+    if spec.text("type") == "ExternalName" && !spec.list("externalIPs").is_empty() {
         out.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
     }
     out
