@@ -5,6 +5,7 @@
 
 mod common;
 
+use base64::Engine;
 use common::{Fixture, GTR, TR, data, gtr, tr};
 use object::{Value, json};
 
@@ -16,7 +17,7 @@ fn map(name: &str, rest: &str) -> String {
     format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}{rest}}}}}")
 }
 
-/// The ConfigMap `theirs` of another tenant, and the manager's wind.
+/// The ConfigMap `theirs` of the tenant `wind`, made by an administrator.
 async fn theirs(f: &Fixture) -> Value {
     f.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: wind-a}, data: {secret: treasure}}")
         .await
@@ -35,7 +36,8 @@ async fn nothing_is_read_or_written_outside_of_the_tenant() {
         ),
         (
             "context-of-all",
-            reads("context: {resources: [{apiVersion: v1, kind: ConfigMap, namespace: '', name: theirs, index: x}]}"),
+            reads("context: {resources: [{apiVersion: v1, kind: ConfigMap, namespace: '', name: theirs, index: x}]}")
+                .replace("metadata: {name: got}", r#"metadata: {name: seen}, data: {found: "{{ toJson . | b64enc }}"}"#),
             "",
         ),
         (
@@ -79,6 +81,10 @@ async fn nothing_is_read_or_written_outside_of_the_tenant() {
     .await;
     f.ready(TR, "solar-a", "elsewhere", "True", "").await;
     f.there("solar-b", "theirs").await;
+    let seen = f.there("solar-a", "seen").await;
+    let seen = base64::engine::general_purpose::STANDARD.decode(data(&seen, "found").unwrap()).unwrap();
+    let seen = String::from_utf8(seen).unwrap();
+    assert!(seen.contains("solar-a") && !seen.contains("treasure"), "{seen}");
     let after = f.there("wind-a", "theirs").await;
     assert_eq!(after.meta_str("resourceVersion"), before.meta_str("resourceVersion"));
     assert!(f.find("rbac.authorization.k8s.io/v1/ClusterRole", "", "mine").await.is_none());
@@ -104,7 +110,9 @@ async fn what_is_declared_for_all_and_what_the_tenant_has_is_not_taken_by_force(
     assert_eq!(tenant.at(&["status", "size"]), Some(&Value::Int(2)));
     let bindings = client::Resource::known("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", true);
     let mut all = Vec::new();
+    let end = std::time::Instant::now() + common::PATIENCE;
     while all.is_empty() {
+        assert!(std::time::Instant::now() < end, "the tenant's bindings are never made");
         all = f.client.api(&bindings).list("solar-a", &client::ListParams::default()).await.unwrap().items;
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
@@ -176,7 +184,7 @@ async fn nothing_grows_without_end() {
     for (name, template, why) in [
         ("many", many, "more than 20000 objects"),
         ("endless", endless, "exceeded maximum template depth"),
-        ("large", large, "too"),
+        ("large", large, "too large"),
         ("slow", slow, "too many or too large values"),
     ] {
         f.apply(&tr(name, &format!("resources:\n- generators: [{{template: \"{template}\"}}]"))).await;

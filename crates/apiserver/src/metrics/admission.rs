@@ -92,6 +92,14 @@ impl Default for Admission {
     }
 }
 
+/// Does something; tells whether it failed, as a label has it, and how many seconds it took.
+async fn timed<T, E>(doing: impl Future<Output = Result<T, E>>, tell: impl FnOnce(&str, f64)) -> Result<T, E> {
+    let began = Instant::now();
+    let outcome = doing.await;
+    tell(flag(outcome.is_err()), began.elapsed().as_secs_f64());
+    outcome
+}
+
 impl Admission {
     /// Does what a plugin does, and counts how long that takes; of one without a name nothing is counted.
     pub async fn during<T, E>(
@@ -101,13 +109,12 @@ impl Admission {
         phase: Phase,
         doing: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let began = Instant::now();
-        let outcome = doing.await;
-        if !name.is_empty() {
-            let labels = [name, operation, flag(outcome.is_err()), phase_type(phase)];
-            self.controllers.observe(&labels, began.elapsed().as_secs_f64());
-        }
-        outcome
+        timed(doing, |rejected, seconds| {
+            if !name.is_empty() {
+                self.controllers.observe(&[name, operation, rejected, phase_type(phase)], seconds);
+            }
+        })
+        .await
     }
 
     /// Does what all plugins do that may be configured, and counts how long that takes.
@@ -117,11 +124,7 @@ impl Admission {
         phase: Phase,
         doing: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let began = Instant::now();
-        let outcome = doing.await;
-        let labels = [operation, flag(outcome.is_err()), phase_type(phase)];
-        self.steps.observe(&labels, began.elapsed().as_secs_f64());
-        outcome
+        timed(doing, |rejected, seconds| self.steps.observe(&[operation, rejected, phase_type(phase)], seconds)).await
     }
 
     /// Counts a call of an admission webhook.

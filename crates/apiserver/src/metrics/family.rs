@@ -53,22 +53,12 @@ impl Counters {
             series.with_label_values(values).inc();
         }
     }
-
-    /// A counter for those who count often.
-    pub fn one(&self, values: &[&str]) -> Option<IntCounter> {
-        self.series.as_ref().map(|series| series.with_label_values(values))
-    }
 }
 
 impl Gauges {
     /// Values of a name, a series for the values of `labels`.
     pub fn new(name: &str, help: &str, fixed: Fixed, labels: &[&str]) -> Self {
         Family { series: IntGaugeVec::new(opts(name, help, fixed), labels).ok(), fixed }
-    }
-
-    /// One of them.
-    pub fn one(&self, values: &[&str]) -> Option<IntGauge> {
-        self.series.as_ref().map(|series| series.with_label_values(values))
     }
 }
 
@@ -77,11 +67,6 @@ impl Histograms {
     pub fn new(name: &str, help: &str, fixed: Fixed, labels: &[&str], bounds: &[f64]) -> Self {
         let opts = HistogramOpts { common_opts: opts(name, help, fixed), buckets: bounds.to_vec() };
         Family { series: HistogramVec::new(opts, labels).ok(), fixed }
-    }
-
-    /// One of them.
-    pub fn one(&self, values: &[&str]) -> Option<Histogram> {
-        self.series.as_ref().map(|series| series.with_label_values(values))
     }
 
     /// Counts a value.
@@ -93,6 +78,11 @@ impl Histograms {
 }
 
 impl<B: MetricVecBuilder> Family<B> {
+    /// One series, for those who count often.
+    pub fn one(&self, values: &[&str]) -> Option<B::M> {
+        self.series.as_ref().map(|series| series.with_label_values(values))
+    }
+
     /// Removes the series whose labels are such.
     pub fn drop_those(&self, are: impl Fn(&HashMap<&str, &str>) -> bool) {
         let Some(series) = &self.series else { return };

@@ -70,9 +70,7 @@ impl Page {
             let _ = writeln!(self.0, "{name}{{{labels}}} {value}");
         }
     }
-}
 
-impl Page {
     /// Histograms by their labels.
     fn histogram(&mut self, name: &str, help: &str, all: &[(String, Histogram)]) {
         let text = &mut self.0;

@@ -42,11 +42,11 @@ impl Controller for Approver {
             return Ok(None);
         }
         let is_own = object.str_at(&["spec", "username"]) == Some(&request.subject.common_name);
-        for (right, message) in [
-            ("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview."),
-            ("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview."),
+        for (right, is_meant, message) in [
+            ("selfnodeclient", is_own, "Auto approving self kubelet client certificate after SubjectAccessReview."),
+            ("nodeclient", true, "Auto approving kubelet client certificate after SubjectAccessReview."),
         ] {
-            if (right == "nodeclient" || is_own) && self.may(&object, right).await? {
+            if is_meant && self.may(&object, right).await? {
                 let approved = condition("Approved", "AutoApproved", message);
                 let status = map! { "conditions" => conditions_and(&object, approved) };
                 return write(&self.context, &object, "approval", status).await.map(|()| None);

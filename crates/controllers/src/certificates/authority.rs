@@ -23,7 +23,7 @@ const BACKDATE: Duration = Duration::from_secs(5 * 60);
 /// Certificates of less time than this do not lose any of it to [`BACKDATE`].
 const SHORT: Duration = Duration::from_secs(8 * 3600);
 
-/// What the names of the algorithms that [`KeyPair`] signs with are in a certificate.
+/// The object identifiers, in certificates, of the algorithms that [`KeyPair`] signs with.
 const ALGORITHMS: [(&rcgen::SignatureAlgorithm, &str); 4] = [
     (&rcgen::PKCS_ECDSA_P256_SHA256, "1.2.840.10045.4.3.2"),
     (&rcgen::PKCS_ECDSA_P384_SHA384, "1.2.840.10045.4.3.3"),

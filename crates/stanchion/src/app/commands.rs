@@ -2,8 +2,7 @@
 
 use super::{Shown, view};
 use crate::cluster::{Connections, Failure};
-use crate::terminal::say;
-use crate::terminal::{Document, LOOK, Output, Progress, Wait, print, read_file};
+use crate::terminal::{Document, LOOK, Output, Progress, Wait, print, read_file, say};
 use client::{Client, DeleteParams, Error, ListParams, Patch, PatchParams, Resource};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
