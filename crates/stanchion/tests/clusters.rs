@@ -167,7 +167,7 @@ fn three_clusters_are_joined_lost_found_renamed_and_detached() {
     f.until("app status app", "Waiting for ConfigMap facts (Cluster: america");
     f.fails("cluster detach america --delete", "cluster america is unreachable");
     assert!(f.ok("cluster detach america --orphan").contains("1 objects stay there"));
-    f.until("app status app", "not found");
+    f.until("app status app", "there is no Application app");
     f.us.restart_in_place().unwrap();
     assert_eq!(facts(&f.us).0, "3");
     let list = f.ok("cluster list -o json");
