@@ -117,8 +117,13 @@ pub(crate) const USERS: &str = "users";
 const WAITS: [f64; 13] = [0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0];
 
 /// Whether a request changes something, as far as its verb says so.
-pub(crate) fn is_mutating(info: &RequestInfo) -> bool {
+fn is_mutating(info: &RequestInfo) -> bool {
     info.is_resource && !matches!(info.verb, Verb::Get | Verb::List | Verb::Watch)
+}
+
+/// Which of the two kinds a request is of, as upstream calls it.
+pub(crate) fn kind(info: &RequestInfo) -> &'static str {
+    if is_mutating(info) { MUTATING } else { READING }
 }
 
 /// Requests that last as long as they like, the administrator's, and probes.

@@ -60,7 +60,7 @@ pub struct Options {
     /// How many requests are handled at the same time.
     pub limits: Limits,
     /// Adds to `/metrics` what others measure in this process.
-    pub more_metrics: Option<MoreMetrics>,
+    pub more_metrics: MoreMetrics,
     /// The address and port by which clients reach the server, for those that ask `/api` for it.
     pub advertised: String,
     /// Whether other servers write to the same store.
@@ -83,7 +83,7 @@ impl Default for Options {
             optional: Vec::new(),
             verbosity: None,
             limits: Limits::default(),
-            more_metrics: None,
+            more_metrics: Arc::new(|_| {}),
             advertised: String::new(),
             shared: false,
         }

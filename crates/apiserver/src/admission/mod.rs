@@ -3,6 +3,7 @@
 pub(crate) mod authorizer;
 pub(crate) mod cel;
 mod chain;
+mod latest;
 pub mod webhooks;
 
 pub(crate) mod matching;

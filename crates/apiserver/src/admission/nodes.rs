@@ -3,6 +3,7 @@
 
 use super::{Admission, Attributes, Phase, Step, forbidden};
 use crate::Server;
+use crate::admission::plugins::Plugin;
 use crate::answer::{Failure, Outcome};
 use crate::auth::UserInfo;
 use crate::catalogue::Resource;
@@ -36,7 +37,7 @@ impl Admission for NodeRestriction {
     }
 
     fn name(&self, _: Phase) -> &'static str {
-        "NodeRestriction"
+        Plugin::NodeRestriction.name()
     }
 
     fn concerns(&self, resource: &Resource) -> bool {

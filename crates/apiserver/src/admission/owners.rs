@@ -3,6 +3,7 @@
 
 use super::{Admission, Attributes, Phase, Step, forbidden};
 use crate::Server;
+use crate::admission::plugins::Plugin;
 use crate::answer::Outcome;
 use crate::authorize::{self, Decision};
 use crate::catalogue::Resource;
@@ -31,7 +32,7 @@ impl Admission for OwnerReferences {
     }
 
     fn name(&self, _: Phase) -> &'static str {
-        "OwnerReferencesPermissionEnforcement"
+        Plugin::OwnerReferencesPermissionEnforcement.name()
     }
 
     fn concerns(&self, _: &Resource) -> bool {

@@ -118,8 +118,7 @@ impl Default for Metrics {
 impl Metrics {
     /// Counts a request in; the guard counts it out.
     pub fn begin(&self, info: &RequestInfo) -> InFlight {
-        let kind = if limits::is_mutating(info) { "mutating" } else { "readOnly" };
-        InFlight::new(self.in_flight.one(&[kind]))
+        InFlight::new(self.in_flight.one(&[limits::kind(info)]))
     }
 
     /// Counts an answer.

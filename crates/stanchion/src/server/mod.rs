@@ -292,7 +292,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
         limits: Limits { reading: args.max_requests_inflight, mutating: args.max_mutating_requests_inflight },
         advertised: address.to_string(),
         shared: storage.is_shared(),
-        more_metrics: Some(more_metrics),
+        more_metrics,
         role_aggregation: controllers.has("clusterrole-aggregation-controller"),
         ..apiserver::Options::default()
     };

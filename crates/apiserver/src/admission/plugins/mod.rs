@@ -76,6 +76,13 @@ const PLUGINS: [(Plugin, &str); 21] = [
     (Plugin::ValidatingAdmissionWebhook, "ValidatingAdmissionWebhook"),
 ];
 
+impl Plugin {
+    /// Upstream's name.
+    pub fn name(self) -> &'static str {
+        PLUGINS.iter().find(|(plugin, _)| *plugin == self).map_or("", |(_, name)| name)
+    }
+}
+
 /// Plugins of upstream that are always on here, or have nothing to do without nodes.
 const FIXED: [&str; 3] = ["ClusterTrustBundleAttest", "NamespaceLifecycle", "PodTopologyLabels"];
 
@@ -168,9 +175,9 @@ impl Asked<'_> {
     }
 
     /// Does what a plugin does, and counts how long that takes.
-    async fn during<T>(&self, plugin: &str, phase: Phase, doing: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    async fn during<T>(&self, plugin: Plugin, phase: Phase, doing: impl Future<Output = Outcome<T>>) -> Outcome<T> {
         let operation = if self.old.is_none() { "CREATE" } else { "UPDATE" };
-        self.server.metrics.admission.during(plugin, operation, phase, doing).await
+        self.server.metrics.admission.during(plugin.name(), operation, phase, doing).await
     }
 
     fn creates(&self) -> bool {
@@ -209,11 +216,11 @@ impl Asked<'_> {
 pub(crate) async fn mutate(asked: Asked<'_>, object: &mut Value) -> Outcome<()> {
     match (asked.resource.group.as_str(), asked.resource.plural.as_str()) {
         ("", "pods") => {
-            asked.during("LimitRanger", Mutate, limits::set_defaults(asked, object)).await?;
-            asked.during("ServiceAccount", Mutate, service_account::complete(asked, object)).await?;
-            asked.during("Priority", Mutate, pods::prioritise(asked, object)).await?;
+            asked.during(Plugin::LimitRanger, Mutate, limits::set_defaults(asked, object)).await?;
+            asked.during(Plugin::ServiceAccount, Mutate, service_account::complete(asked, object)).await?;
+            asked.during(Plugin::Priority, Mutate, pods::prioritise(asked, object)).await?;
             pods::tolerate(asked, object);
-            asked.during("RuntimeClass", Mutate, runtime_class::complete(asked, object)).await
+            asked.during(Plugin::RuntimeClass, Mutate, runtime_class::complete(asked, object)).await
         }
         ("", "nodes") => {
             pods::taint(asked, object);
@@ -224,12 +231,12 @@ pub(crate) async fn mutate(asked: Asked<'_>, object: &mut Value) -> Outcome<()> 
             Ok(())
         }
         ("", "persistentvolumeclaims") => {
-            asked.during("DefaultStorageClass", Mutate, classes::default_storage(asked, object)).await?;
+            asked.during(Plugin::DefaultStorageClass, Mutate, classes::default_storage(asked, object)).await?;
             storage::protect(asked, object, "kubernetes.io/pvc-protection");
             Ok(())
         }
         ("networking.k8s.io", "ingresses") => {
-            asked.during("DefaultIngressClass", Mutate, classes::default_ingress(asked, object)).await
+            asked.during(Plugin::DefaultIngressClass, Mutate, classes::default_ingress(asked, object)).await
         }
         _ => Ok(()),
     }
@@ -239,19 +246,19 @@ pub(crate) async fn mutate(asked: Asked<'_>, object: &mut Value) -> Outcome<()> 
 pub(crate) async fn validate(asked: Asked<'_>, object: &Value, warnings: &mut Vec<String>) -> Outcome<()> {
     match (asked.resource.group.as_str(), asked.resource.plural.as_str()) {
         ("", "pods") => {
-            asked.during("LimitRanger", Validate, limits::check(asked, object)).await?;
-            asked.during("ServiceAccount", Validate, service_account::check(asked, object)).await?;
-            asked.during("PodSecurity", Validate, pod_security::check_pod(asked, object, warnings)).await
+            asked.during(Plugin::LimitRanger, Validate, limits::check(asked, object)).await?;
+            asked.during(Plugin::ServiceAccount, Validate, service_account::check(asked, object)).await?;
+            asked.during(Plugin::PodSecurity, Validate, pod_security::check_pod(asked, object, warnings)).await
         }
         ("", "persistentvolumeclaims") => {
-            asked.during("LimitRanger", Validate, limits::check(asked, object)).await?;
-            asked.during("PersistentVolumeClaimResize", Validate, storage::check_resize(asked, object)).await
+            asked.during(Plugin::LimitRanger, Validate, limits::check(asked, object)).await?;
+            asked.during(Plugin::PersistentVolumeClaimResize, Validate, storage::check_resize(asked, object)).await
         }
         ("", "namespaces") => {
-            asked.during("PodSecurity", Validate, pod_security::check_namespace(asked, object, warnings)).await
+            asked.during(Plugin::PodSecurity, Validate, pod_security::check_namespace(asked, object, warnings)).await
         }
         ("scheduling.k8s.io", "priorityclasses") => {
-            asked.during("Priority", Validate, pods::check_class(asked, object)).await
+            asked.during(Plugin::Priority, Validate, pods::check_class(asked, object)).await
         }
         ("certificates.k8s.io", "certificatesigningrequests") => certificates::check(asked, object).await,
         ("" | "apps" | "batch", _) => pod_security::check_template(asked, object, warnings).await,
@@ -261,7 +268,7 @@ pub(crate) async fn validate(asked: Asked<'_>, object: &Value, warnings: &mut Ve
 
 /// Charges quotas for what is about to be written: the last question of all.
 pub(crate) async fn charge(asked: Asked<'_>, object: &Value) -> Outcome<Charge> {
-    asked.during("ResourceQuota", Validate, quota::charge(asked, object)).await
+    asked.during(Plugin::ResourceQuota, Validate, quota::charge(asked, object)).await
 }
 
 #[cfg(test)]

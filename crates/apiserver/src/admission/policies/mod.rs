@@ -25,12 +25,13 @@ pub use type_check::{Warning, check_types};
 use self::configured::Configured;
 use self::definition::Definition;
 use self::policy::Sort;
+use super::latest::Latest;
 use super::{Admission, Attributes, Phase, Step};
 use crate::Server;
+use crate::admission::plugins::Plugin;
 use crate::answer::Outcome;
 use crate::catalogue::Resource;
 use crate::registry;
-use arc_swap::ArcSwap;
 use object::Value;
 use std::sync::Arc;
 
@@ -50,32 +51,29 @@ const EXEMPT: [(&str, &str); 10] = [
 
 /// The bound policies of a sort, read again whenever one changes.
 #[derive(Debug)]
-struct Kept<S> {
-    configured: ArcSwap<Configured<S>>,
-    /// Held while policies are read, so that an older reading never takes the place of a newer one.
-    reading: tokio::sync::Mutex<()>,
-}
+struct Kept<S>(Latest<Configured<S>>);
 
 impl<S> Default for Kept<S> {
     fn default() -> Self {
-        Kept { configured: ArcSwap::default(), reading: tokio::sync::Mutex::default() }
+        Kept(Latest::default())
     }
 }
 
 impl<S: Sort> Kept<S> {
     /// Whether any might be about a resource.
     fn concern(&self, resource: &Resource) -> bool {
-        let configured = self.configured.load();
-        configured.concern(&resource.group, &resource.plural)
+        self.0.look().concern(&resource.group, &resource.plural)
             && !EXEMPT.contains(&(resource.group.as_str(), resource.plural.as_str()))
     }
 
+    /// The policies as they are now.
+    fn get(&self) -> Arc<Configured<S>> {
+        self.0.get()
+    }
+
     async fn read(&self, server: &Server) -> Outcome<()> {
-        let _reading = self.reading.lock().await;
-        let held = self.configured.load_full();
-        let configured = Configured::read(&*server.store, &held).await.map_err(registry::read_failure)?;
-        self.configured.store(Arc::new(configured));
-        Ok(())
+        let read = async |held: &_| Configured::read(&*server.store, held).await.map_err(registry::read_failure);
+        self.0.renew(read).await
     }
 }
 
@@ -95,13 +93,13 @@ impl Admission for Policies {
             if !self.0.concern(attributes.resource) {
                 return Ok(());
             }
-            let configured = self.0.configured.load_full();
+            let configured = self.0.get();
             dispatch::dispatch(server, &configured, attributes, object, warnings).await
         })
     }
 
     fn name(&self, _: Phase) -> &'static str {
-        "ValidatingAdmissionPolicy"
+        Plugin::ValidatingAdmissionPolicy.name()
     }
 
     fn concerns(&self, resource: &Resource) -> bool {
@@ -115,7 +113,7 @@ impl Admission for Policies {
     fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {
         Box::pin(async move {
             self.0.read(server).await?;
-            let configured = self.0.configured.load();
+            let configured = self.0.get();
             let is_bound = |name: &str| configured.bound.iter().any(|bound| bound.policy.policy.name == name);
             server.metrics.admission.keep_policies(is_bound);
             Ok(())

@@ -13,6 +13,7 @@ mod validating;
 pub(crate) use check::condition_errors;
 
 use self::configured::{Configured, Hook};
+use super::latest::Latest;
 use super::matching::Matching;
 use super::plugins::{Plugin, Plugins};
 use super::{Admission, Attributes, Phase, Rounds, Step};
@@ -22,7 +23,6 @@ use crate::catalogue::Resource;
 use crate::metrics::Called;
 use crate::registry;
 use crate::webhooks::WebhookClient;
-use arc_swap::ArcSwap;
 use object::{Status, Value};
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,9 +40,7 @@ const EXEMPT: [&str; 6] = [
 /// Calls the configured webhooks.
 pub struct Webhooks {
     client: Arc<WebhookClient>,
-    configured: ArcSwap<Configured>,
-    /// Held while configurations are read, so that an older reading never takes the place of a newer one.
-    reading: tokio::sync::Mutex<()>,
+    configured: Latest<Configured>,
     attribute: bool,
     mutating: bool,
     validating: bool,
@@ -52,8 +50,7 @@ impl Webhooks {
     /// Webhooks that are called by a client. `attribute` is whether what a webhook changes is owned by it, not by the
     /// one who writes.
     pub fn new(client: Arc<WebhookClient>, attribute: bool) -> Self {
-        let (configured, reading) = (ArcSwap::default(), tokio::sync::Mutex::default());
-        Webhooks { client, configured, reading, attribute, mutating: true, validating: true }
+        Webhooks { client, configured: Latest::default(), attribute, mutating: true, validating: true }
     }
 
     /// Only those whose plugin is on.
@@ -76,7 +73,7 @@ impl Admission for Webhooks {
         warnings: &'a mut Vec<String>,
     ) -> Step<'a, bool> {
         Box::pin(async move {
-            let configured = self.configured.load_full();
+            let configured = self.configured.get();
             if configured.mutating.is_empty() {
                 return Ok(false);
             }
@@ -94,7 +91,7 @@ impl Admission for Webhooks {
         warnings: &'a mut Vec<String>,
     ) -> Step<'a, ()> {
         Box::pin(async move {
-            let configured = self.configured.load_full();
+            let configured = self.configured.get();
             if configured.validating.is_empty() {
                 return Ok(());
             }
@@ -103,22 +100,22 @@ impl Admission for Webhooks {
     }
 
     fn name(&self, phase: Phase) -> &'static str {
-        match phase {
-            Phase::Mutate => "MutatingAdmissionWebhook",
-            Phase::Validate => "ValidatingAdmissionWebhook",
-        }
+        let plugin = match phase {
+            Phase::Mutate => Plugin::MutatingAdmissionWebhook,
+            Phase::Validate => Plugin::ValidatingAdmissionWebhook,
+        };
+        plugin.name()
     }
 
     fn concerns(&self, resource: &Resource) -> bool {
-        let configured = self.configured.load();
+        let configured = self.configured.look();
         !configured.is_empty()
             && !(resource.group == "admissionregistration.k8s.io" && EXEMPT.contains(&resource.plural.as_str()))
             && configured.concern(&resource.group, &resource.plural)
     }
 
     fn configure<'a>(&'a self, server: &'a Server) -> Step<'a, ()> {
-        Box::pin(async move {
-            let _reading = self.reading.lock().await;
+        Box::pin(self.configured.renew(async |_| {
             let mut configured = Configured::read(&*server.store).await.map_err(registry::read_failure)?;
             for (mutating, on, hooks) in
                 [(true, self.mutating, &mut configured.mutating), (false, self.validating, &mut configured.validating)]
@@ -128,9 +125,8 @@ impl Admission for Webhooks {
                 }
                 server.metrics.admission.keep_webhooks(mutating, |name| hooks.iter().any(|hook| hook.name == name));
             }
-            self.configured.store(Arc::new(configured));
-            Ok(())
-        })
+            Ok(configured)
+        }))
     }
 }
 

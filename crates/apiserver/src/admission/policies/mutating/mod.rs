@@ -8,6 +8,7 @@ mod value;
 use self::definition::Definition;
 use super::Kept;
 use crate::Server;
+use crate::admission::plugins::Plugin;
 use crate::admission::{Admission, Attributes, Phase, Rounds, Step};
 use crate::catalogue::Resource;
 use object::Value;
@@ -30,13 +31,13 @@ impl Admission for MutatingPolicies {
             if object.is_none() || !self.0.concern(attributes.resource) {
                 return Ok(false);
             }
-            let configured = self.0.configured.load_full();
+            let configured = self.0.get();
             dispatch::dispatch(server, &configured, attributes, object, rounds.of_policies()).await
         })
     }
 
     fn name(&self, _: Phase) -> &'static str {
-        "MutatingAdmissionPolicy"
+        Plugin::MutatingAdmissionPolicy.name()
     }
 
     fn concerns(&self, resource: &Resource) -> bool {
