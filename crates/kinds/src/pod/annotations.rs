@@ -1,7 +1,7 @@
 //! Annotations that say something about a pod, most of them from before there were fields for it.
 
+use super::containers::all_containers;
 use super::volumes::local_path;
-use super::windows::all_containers;
 use crate::check::Errors;
 use crate::read::Read;
 use object::field::{FieldError, Path};
@@ -9,9 +9,12 @@ use object::{Map, Value, go};
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
-const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
-const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+/// What seccomp's profile of a pod was called before there was a field.
+pub(crate) const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
+/// Before the name of a container: its seccomp profile.
+pub(crate) const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
+/// Before the name of a container: its AppArmor profile.
+pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 fn of(object: &Value) -> &Map {
     object.sub("metadata").members("annotations")

@@ -17,6 +17,12 @@ pub(super) struct Shared<'a> {
     pub volumes: HashMap<&'a str, &'a Value>,
 }
 
+/// All containers of a pod with their lists and positions, in upstream's order.
+pub(super) fn all_containers(spec: &Value) -> impl Iterator<Item = (&'static str, usize, &Value)> {
+    let lists = ["initContainers", "containers", "ephemeralContainers"];
+    lists.into_iter().flat_map(move |list| spec.list(list).iter().enumerate().map(move |(i, c)| (list, i, c)))
+}
+
 /// Checks all containers of a pod.
 pub(super) fn containers(shared: &Shared<'_>, path: &Path<'_>, out: &mut Errors) {
     let spec = shared.spec;

@@ -1,5 +1,6 @@
 //! Fields of pods whose features are off in Kubernetes 1.33: a server drops them.
 
+use super::containers::all_containers;
 use crate::read::{Read, list_mut, object_mut};
 use object::{Map, Value};
 
@@ -10,10 +11,6 @@ pub(crate) fn drop_disabled(object: &mut Value, old: &Value) {
     if let Some(spec) = object_mut(object, &["spec"]) {
         drop_from_spec(spec, &before);
     }
-}
-
-fn containers(spec: &Value) -> impl Iterator<Item = &Value> {
-    ["containers", "initContainers", "ephemeralContainers"].into_iter().flat_map(|list| spec.list(list))
 }
 
 fn each_container(spec: &mut Value, mut change: impl FnMut(&mut Value)) {
@@ -38,7 +35,7 @@ fn drop_from_spec(spec: &mut Value, old: &Value) {
         });
     }
     // Signals that stop containers.
-    if !containers(old).any(|c| c.sub("lifecycle").has("stopSignal")) {
+    if !all_containers(old).any(|(_, _, c)| c.sub("lifecycle").has("stopSignal")) {
         each_container(spec, |container| {
             if container.remove_at(&["lifecycle", "stopSignal"]).is_some()
                 && container.sub("lifecycle").as_object().is_some_and(Map::is_empty)

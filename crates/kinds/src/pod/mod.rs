@@ -16,7 +16,7 @@ mod warnings;
 mod windows;
 
 pub(crate) use affinity::{node_selector, tolerations};
-pub(crate) use annotations::{profiles, updates as annotation_updates};
+pub(crate) use annotations::{APP_ARMOR, SECCOMP_POD, profiles, updates as annotation_updates};
 pub(crate) use containers::images_of;
 pub(crate) use defaults::{default_claim_spec, default_legacy_sources, default_pod, default_template};
 pub(crate) use disabled::drop_disabled;

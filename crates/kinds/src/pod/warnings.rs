@@ -1,5 +1,7 @@
 //! Warnings about pods and templates of pods.
 
+use super::annotations::{APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD};
+use super::containers::all_containers;
 use crate::read::Read;
 use object::field::Path;
 use object::{Value, go, names};
@@ -35,7 +37,7 @@ const OLD_ANNOTATIONS: [(&str, &str); 4] = [
         "scheduler.alpha.kubernetes.io/critical-pod",
         "non-functional in v1.16+; use the \"priorityClassName\" field instead",
     ),
-    ("seccomp.security.alpha.kubernetes.io/pod", "non-functional in v1.27+; use the \"seccompProfile\" field instead"),
+    (SECCOMP_POD, "non-functional in v1.27+; use the \"seccompProfile\" field instead"),
     ("security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
     ("security.alpha.kubernetes.io/unsafe-sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
 ];
@@ -128,12 +130,12 @@ fn annotations(object: &Value, path: &Path<'_>, out: &mut Vec<String>) {
     let at = meta.child("annotations");
     for key in object.sub("metadata").members("annotations").keys() {
         let known = OLD_ANNOTATIONS.iter().find(|(old, _)| *old == key).map(|(_, why)| *why);
-        let why = if key.starts_with("container.seccomp.security.alpha.kubernetes.io/") {
+        let why = if key.starts_with(SECCOMP_CONTAINER) {
             Some("non-functional in v1.27+; use the \"seccompProfile\" field instead")
-        } else if key.starts_with("container.apparmor.security.beta.kubernetes.io/") {
+        } else if key.starts_with(APP_ARMOR) {
             let container = key.rsplit_once('/').map_or("", |(_, name)| name);
-            let all = ["initContainers", "containers", "ephemeralContainers"].into_iter();
-            let own = all.flat_map(|list| object.sub("spec").list(list)).find(|c| c.text("name") == container);
+            let mut all = all_containers(object.sub("spec")).map(|(_, _, c)| c);
+            let own = all.find(|c| c.text("name") == container);
             let of = |v: &Value| v.sub("securityContext").has("appArmorProfile");
             // The server itself writes these where there is a field.
             let mirrored = own.is_some_and(of) || of(object.sub("spec"));

@@ -1,5 +1,6 @@
 //! What pods may say for one operating system only.
 
+use super::containers::all_containers;
 use crate::check::Errors;
 use crate::read::Read;
 use object::field::{FieldError, Path};
@@ -37,12 +38,6 @@ const LINUX_ONLY_CONTAINER: [&str; 10] = [
     "runAsUser",
     "runAsGroup",
 ];
-
-/// All containers of a pod with their lists and positions, in upstream's order.
-pub(super) fn all_containers(spec: &Value) -> impl Iterator<Item = (&'static str, usize, &Value)> {
-    let lists = ["initContainers", "containers", "ephemeralContainers"];
-    lists.into_iter().flat_map(move |list| spec.list(list).iter().enumerate().map(move |(i, c)| (list, i, c)))
-}
 
 /// Checks `spec.os`, and that nothing is there that the system does not have.
 pub(super) fn operating_system(spec: &Value, path: &Path<'_>, out: &mut Errors) {

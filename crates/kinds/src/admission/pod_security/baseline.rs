@@ -2,6 +2,7 @@
 
 use super::Violation;
 use super::checks::{Pod, containers, context, plural, quoted, set, setters, violation};
+use crate::pod::APP_ARMOR;
 use crate::read::Read;
 use object::{Value, go};
 
@@ -59,7 +60,6 @@ pub(super) fn violations(pod: &Pod<'_>, restricted: bool) -> Vec<Violation> {
 }
 
 fn app_armor(pod: &Pod<'_>) -> Option<Violation> {
-    const ANNOTATION: &str = "container.apparmor.security.beta.kubernetes.io/";
     let allowed = |c: &Value| matches!(c.sub("appArmorProfile").text("type"), "" | "RuntimeDefault" | "Localhost");
     let bad = pod.named(|c| !allowed(context(c)));
     let mut values = Vec::new();
@@ -71,7 +71,7 @@ fn app_armor(pod: &Pod<'_>) -> Option<Violation> {
     let annotations = pod.template.sub("metadata").members("annotations");
     let annotated = annotations.iter().filter(|(key, value)| {
         let value = value.as_str().unwrap_or_default();
-        key.starts_with(ANNOTATION) && !(matches!(value, "" | "runtime/default") || value.starts_with("localhost/"))
+        key.starts_with(APP_ARMOR) && !(matches!(value, "" | "runtime/default") || value.starts_with("localhost/"))
     });
     let annotated: Vec<(&str, &Value)> = annotated.collect();
     let mut who: Vec<String> = setters(own, &bad).into_iter().collect();

@@ -5,6 +5,7 @@ mod checks;
 mod restricted;
 
 use self::checks::Pod;
+use crate::pod::SECCOMP_POD;
 use crate::read::Read;
 use object::field::{FieldError, Path};
 use object::{Map, Value};
@@ -165,9 +166,8 @@ pub fn reasons(violations: &[Violation]) -> String {
 
 /// Whether a change of a pod can change what it violates.
 pub fn is_significant(pod: &Value, old: &Value) -> bool {
-    const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
     let annotation = |pod: &Value, key: &str| pod.sub("metadata").sub("annotations").text(key).to_owned();
-    if annotation(pod, SECCOMP) != annotation(old, SECCOMP) {
+    if annotation(pod, SECCOMP_POD) != annotation(old, SECCOMP_POD) {
         return true;
     }
     ["containers", "initContainers", "ephemeralContainers"].iter().any(|list| {

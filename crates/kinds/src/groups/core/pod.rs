@@ -2,7 +2,7 @@
 
 use super::pod_checks::{validate, validate_status, validate_update};
 use crate::check::Errors;
-use crate::pod;
+use crate::pod::{self, APP_ARMOR};
 use crate::read::{Read, list_mut, object_mut};
 use crate::resource::{
     CHANGE_VERBS, Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version,
@@ -151,8 +151,8 @@ fn accounts(spec: &mut Value) {
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     pod::drop_disabled(object, &Value::Null);
-    own_labels(object);
-    app_armor(object);
+    apply_match_label_keys(object);
+    sync_app_armor(object);
     if object.sub("spec").int("terminationGracePeriodSeconds") < 0 {
         object.set_at(&["spec", "terminationGracePeriodSeconds"], Value::Int(1));
     }
@@ -171,7 +171,7 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
 }
 
 /// Turns the keys of labels in which other pods are to be like this one, or unlike, into requirements on their labels.
-fn own_labels(object: &mut Value) {
+fn apply_match_label_keys(object: &mut Value) {
     let labels = object.sub("metadata").members("labels").clone();
     let Some(affinity) = object_mut(object, &["spec", "affinity"]) else { return };
     let complete = |term: &mut Value| {
@@ -202,8 +202,7 @@ fn own_labels(object: &mut Value) {
 }
 
 /// Says in annotations what the fields say about AppArmor, and the other way round, for older kubelets and clients.
-fn app_armor(object: &mut Value) {
-    const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
+fn sync_app_armor(object: &mut Value) {
     if object.sub("spec").sub("os").text("name") == "windows" {
         return;
     }
@@ -213,7 +212,7 @@ fn app_armor(object: &mut Value) {
     let Some(spec) = object_mut(object, &["spec"]) else { return };
     for list in ["initContainers", "containers", "ephemeralContainers"] {
         for container in list_mut(spec, list) {
-            let key = format!("{PREFIX}{}", container.text("name"));
+            let key = format!("{APP_ARMOR}{}", container.text("name"));
             let own = container.sub("securityContext").sub("appArmorProfile");
             let given = annotations.get(&key).and_then(Value::as_str);
             if let Some(profile) = given.filter(|_| own.is_null()).and_then(profile_of) {
