@@ -81,6 +81,15 @@ impl Wiring {
         self.on(cache, |change, queue| queue.add(change.key()));
     }
 
+    /// Every change after which an object in the cache is such means work for its own key.
+    pub fn on_those(&mut self, cache: &Arc<Cache>, is_meant: impl Fn(&object::Value) -> bool + Send + Sync + 'static) {
+        self.on(cache, move |change, queue| {
+            if change.new.as_ref().is_some_and(|object| is_meant(object)) {
+                queue.add(change.key());
+            }
+        });
+    }
+
     /// Every change of an object in the cache means work for its controlling owner of this kind, before and after.
     pub fn on_owned(&mut self, cache: &Arc<Cache>, owner: &Resource) {
         let (api_version, kind) = (owner.api_version(), owner.kind.clone());

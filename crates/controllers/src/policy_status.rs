@@ -21,11 +21,7 @@ impl Controller for PolicyStatus {
 
     fn new(wiring: &mut Wiring) -> Self {
         let policies = wiring.cache(&VALIDATING_ADMISSION_POLICIES);
-        wiring.on(&policies, |change, queue| {
-            if change.new.as_ref().is_some_and(|policy| is_unchecked(policy)) {
-                queue.add(change.key());
-            }
-        });
+        wiring.on_those(&policies, is_unchecked);
         PolicyStatus { context: wiring.context().clone(), policies }
     }
 

@@ -20,11 +20,7 @@ impl Controller for TtlAfterFinished {
 
     fn new(wiring: &mut Wiring) -> Self {
         let jobs = wiring.cache(&JOBS);
-        wiring.on(&jobs, |change, queue| {
-            if change.new.as_ref().is_some_and(|job| end(job).is_some()) {
-                queue.add(change.key());
-            }
-        });
+        wiring.on_those(&jobs, |job| end(job).is_some());
         TtlAfterFinished { context: wiring.context().clone(), jobs }
     }
 

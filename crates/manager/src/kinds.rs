@@ -49,29 +49,15 @@ pub(crate) fn listed(file: &[u8]) -> Result<Vec<Value>, String> {
     }
 }
 
-/// Makes the server serve the kinds, and waits until it does; owners of tenants get the rights that they are to have.
+/// Makes the server serve the kinds, and waits until it does.
 ///
 /// # Errors
 ///
 /// The server refuses a definition, or its names.
 pub async fn install(client: &Client) -> Result<(), Error> {
     let all = definitions().map_err(Error::Content)?;
-    serve(client, &all).await?;
-    for role in listed(include_bytes!("roles.yaml")).map_err(Error::Content)? {
-        let api = client.api(&if role.str_at(&["kind"]) == Some("ClusterRole") { ROLES } else { ROLE_BINDINGS });
-        let name = role.name().to_owned();
-        let apply = Patch::Apply { object: role, manager: MANAGER.to_owned(), force: true };
-        // Who may not give rights leaves that to an administrator.
-        if let Err(error) = api.patch("", &name, &apply, &PatchParams::default()).await {
-            tracing::warn!(%error, name, "what owners of tenants may do cannot be written");
-        }
-    }
-    Ok(())
+    serve(client, &all).await
 }
-
-const ROLES: Resource = Resource::known("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false);
-const ROLE_BINDINGS: Resource =
-    Resource::known("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", false);
 
 /// Makes the server serve the kinds of these definitions, and waits until it does.
 pub(crate) async fn serve(client: &Client, all: &[Value]) -> Result<(), Error> {

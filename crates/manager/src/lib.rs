@@ -39,6 +39,7 @@ mod permits;
 pub mod render;
 pub mod replication;
 mod replications;
+pub mod roles;
 mod runner;
 pub mod status;
 pub mod tenancy;

@@ -196,6 +196,7 @@ impl Manager {
         let client = client.with_user_agent("capsule");
         if options.install {
             install(&client).await?;
+            crate::roles::grant(&client).await;
             application::kinds::install(&client).await?;
         }
         let open = |resource: &client::Resource| Cache::open(client.api(resource), Selection::default());

@@ -21,11 +21,7 @@ impl Controller for Approver {
 
     fn new(wiring: &mut Wiring) -> Self {
         let requests = wiring.cache(&CERTIFICATE_SIGNING_REQUESTS);
-        wiring.on(&requests, |change, queue| {
-            if change.new.as_ref().is_some_and(|object| is_open(object)) {
-                queue.add(change.key());
-            }
-        });
+        wiring.on_those(&requests, is_open);
         Approver { context: wiring.context().clone(), requests }
     }
 

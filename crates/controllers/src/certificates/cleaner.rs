@@ -1,6 +1,6 @@
 //! `certificatesigningrequest-cleaner-controller`: deletes requests that are over.
 
-use super::{conditions, is_issued};
+use super::is_issued;
 use crate::context::Context;
 use crate::controller::{Controller, Wiring};
 use base64::Engine;
@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use client::resources::CERTIFICATE_SIGNING_REQUESTS;
 use client::{Cache, DeleteParams, Result};
 use jiff::{SignedDuration, Timestamp};
+use kinds::read::Read;
 use object::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +57,7 @@ impl Controller for Cleaner {
 /// When a request is over: some time after it was decided, or with its certificate; nothing if somebody has still to act.
 fn end(object: &Value) -> Option<Timestamp> {
     let after = |text: &str, time| text.parse::<Timestamp>().ok()?.checked_add(time).ok();
-    let conditions = conditions(object);
+    let conditions = object.sub("status").list("conditions");
     let mut ends: Vec<Timestamp> = conditions
         .iter()
         .filter(|condition| match condition.str_at(&["type"]) {

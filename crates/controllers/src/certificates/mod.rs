@@ -17,35 +17,31 @@ pub use authority::{Authority, AuthorityError};
 pub(crate) use cleaner::Cleaner;
 pub(crate) use signer::Signer;
 
+use crate::pods;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use client::resources::CERTIFICATE_SIGNING_REQUESTS;
 use client::{Patch, PatchParams, Result};
+use kinds::read::Read;
 use object::{Map, Value, map};
 
 /// Whether a request has a condition of this type with the status `True`.
 fn has(object: &Value, kind: &str) -> bool {
-    conditions(object).iter().any(|c| c.str_at(&["type"]) == Some(kind) && c.str_at(&["status"]) == Some("True"))
-}
-
-fn conditions(object: &Value) -> &[Value] {
-    object.at(&["status", "conditions"]).and_then(Value::as_array).map_or(&[], |list| list)
+    pods::condition(object, kind).is_some_and(|condition| condition.text("status") == "True")
 }
 
 fn is_issued(object: &Value) -> bool {
-    object.str_at(&["status", "certificate"]).is_some_and(|text| !text.is_empty())
+    !object.sub("status").text("certificate").is_empty()
 }
 
 /// What a certificate is asked for.
 fn usages(object: &Value) -> Vec<&str> {
-    let list = object.at(&["spec", "usages"]).and_then(Value::as_array).map_or(&[][..], |list| list);
-    list.iter().filter_map(Value::as_str).collect()
+    object.sub("spec").strings("usages")
 }
 
 /// A request in PEM form, as it is in the object.
 fn request_of(object: &Value) -> std::result::Result<request::Request, String> {
-    let text = object.str_at(&["spec", "request"]).unwrap_or_default();
-    let pem = STANDARD.decode(text).map_err(|e| e.to_string())?;
+    let pem = STANDARD.decode(object.sub("spec").text("request")).map_err(|e| e.to_string())?;
     request::Request::from_pem(&pem)
 }
 
@@ -67,5 +63,5 @@ async fn write(context: &crate::Context, object: &Value, subresource: &str, stat
 
 /// The conditions that an object has, and one more.
 fn conditions_and(object: &Value, added: Map) -> Vec<Value> {
-    conditions(object).iter().cloned().chain([Value::Object(added)]).collect()
+    object.sub("status").list("conditions").iter().cloned().chain([Value::Object(added)]).collect()
 }

@@ -29,11 +29,7 @@ impl Controller for Signer {
 
     fn new(wiring: &mut Wiring) -> Self {
         let requests = wiring.cache(&CERTIFICATE_SIGNING_REQUESTS);
-        wiring.on(&requests, |change, queue| {
-            if change.new.as_ref().is_some_and(|object| is_waiting(object)) {
-                queue.add(change.key());
-            }
-        });
+        wiring.on_those(&requests, is_waiting);
         Signer { context: wiring.context().clone(), requests }
     }
 

@@ -42,11 +42,7 @@ impl Controller for Namespaces {
 
     fn new(wiring: &mut Wiring) -> Self {
         let namespaces = wiring.cache(&NAMESPACES);
-        wiring.on(&namespaces, |change, queue| {
-            if change.new.as_ref().is_some_and(|n| !n.meta_str("deletionTimestamp").is_empty()) {
-                queue.add(change.key());
-            }
-        });
+        wiring.on_those(&namespaces, |n| !n.meta_str("deletionTimestamp").is_empty());
         let context = wiring.context().clone();
         Namespaces {
             api: context.api(&NAMESPACES),

@@ -25,6 +25,7 @@ use super::write::MANAGER;
 use super::{names, placement, workflow};
 use crate::metrics::Metrics;
 use crate::runner::{self, Reconciler};
+use crate::tenancy::is_deleted;
 
 /// The version that `app.oam.dev/controller-version-require` is compared with.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -364,7 +365,7 @@ impl Reconciler for Controller {
         {
             return Ok(None);
         }
-        if application.at(&["metadata", "deletionTimestamp"]).is_some() {
+        if is_deleted(application) {
             return self.finalize(application).await;
         }
         let finalizers = application.meta_list("finalizers");
@@ -439,10 +440,6 @@ fn is_to_be_seen(change: &Change) -> bool {
         || !flag(old, "suspend") && flag(new, "suspend") && steps(old) == steps(new)
         || !flag(old, "terminated") && flag(new, "terminated")
         || old.at(&["status", "workflow"]).is_some() && new.at(&["status", "workflow"]).is_none()
-}
-
-fn is_deleted(object: &Value) -> bool {
-    object.at(&["metadata", "deletionTimestamp"]).is_some()
 }
 
 /// The application of a tracker, as `NAMESPACE/NAME`.

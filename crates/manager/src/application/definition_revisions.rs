@@ -15,6 +15,7 @@ use super::kinds::{
 };
 use super::names;
 use crate::runner::Reconciler;
+use crate::tenancy::is_deleted;
 
 /// A kind of definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,7 +308,7 @@ impl Reconciler for Revisions {
         let of = Of::ALL.into_iter().find(|of| of.name() == kind);
         let definition = of.and_then(|of| Some((of, self.0.catalogue.cache(of).get_key(object)?)));
         if let Some((of, definition)) = definition
-            && definition.at(&["metadata", "deletionTimestamp"]).is_none()
+            && !is_deleted(&definition)
         {
             self.look(of, &definition).await?;
         }

@@ -1,5 +1,6 @@
 //! Whether an object does what it is there for.
 
+use crate::tenancy::is_deleted;
 use object::Value;
 
 /// What is known of an object's health.
@@ -43,7 +44,7 @@ pub fn of(live: &Value) -> Health {
     if live.annotation(DISABLED) == Some("true") {
         return Health::good();
     }
-    if live.at(&["metadata", "deletionTimestamp"]).is_some() {
+    if is_deleted(live) {
         return Health::when(false, "is being deleted");
     }
     let api_version = live.str_at(&["apiVersion"]).unwrap_or_default();

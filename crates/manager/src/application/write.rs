@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::tenancy::is_deleted;
 use client::{DeleteParams, Error, Patch, PatchParams, WriteParams};
 use keeper::{Cluster, Deleted, Identity, Scope};
 use object::{Value, map};
@@ -119,7 +120,7 @@ impl Writer<'_> {
     ) -> Result<(Applied, Option<Value>), String> {
         let failed = |error: Error| format!("{}: {error}", described(id));
         let live = cluster.get(id).await.map_err(failed)?;
-        if live.as_ref().is_some_and(|live| live.at(&["metadata", "deletionTimestamp"]).is_some()) {
+        if live.as_ref().is_some_and(is_deleted) {
             return Err(format!("{} is being deleted", described(id)));
         }
         let rights = self.policies.rights(desired);
@@ -212,7 +213,7 @@ impl Writer<'_> {
         });
         let outcome = match patch {
             Some(patch) => cluster.patch(id, &Patch::Merge(patch), &patching(false)).await.map(|_| true),
-            None if live.at(&["metadata", "deletionTimestamp"]).is_some() => return Ok(false),
+            None if is_deleted(live) => return Ok(false),
             None => {
                 let deleted = cluster.delete(id, &exactly(live, propagation)).await;
                 deleted.map(|deleted| deleted == Deleted::Gone)

@@ -22,11 +22,12 @@ pub(super) struct Managed(pub manager::Admission);
 /// Writes the definitions of the kinds, so that they are served when the server says that it is ready.
 pub(super) async fn install(server: &Arc<Server>) {
     let client = Client::new(Arc::new(InProcess::controller_manager(server.clone())));
-    let outcome = match manager::kinds::install(&client).await {
-        Ok(()) => application::kinds::install(&client).await,
-        failed => failed,
+    let outcome = async {
+        manager::kinds::install(&client).await?;
+        manager::roles::grant(&client).await;
+        application::kinds::install(&client).await
     };
-    if let Err(error) = outcome {
+    if let Err(error) = outcome.await {
         tracing::error!(%error, "the kinds of tenants and applications cannot be written");
     }
 }
