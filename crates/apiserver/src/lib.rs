@@ -21,6 +21,7 @@
 //! differ. What is stored is the JSON that is served ([`registry`]).
 
 pub mod admission;
+mod allocation;
 pub mod answer;
 pub mod audit;
 pub mod auth;

@@ -2,6 +2,7 @@
 
 use crate::admission::plugins::{Plugin, Plugins};
 use crate::admission::{Admission, AdmitAll};
+use crate::allocation;
 use crate::answer::{Body, Failure, Response, Warnings};
 use crate::audit;
 use crate::auth::{Tokens, UserInfo, impersonation};
@@ -23,7 +24,7 @@ use http_body_util::BodyExt;
 use object::status::Qualified;
 use object::{Status, Value, json};
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -117,6 +118,10 @@ pub struct Server {
     pub(crate) metrics: Metrics,
     pub(crate) lives: Lives,
     pub(crate) turnstiles: Turnstiles,
+    /// Gives services addresses and ports.
+    pub(crate) allocations: allocation::Turnstile,
+    /// The addresses that services have, by the services' keys.
+    pub(crate) service_addresses: Mutex<HashMap<store::Key, Vec<String>>>,
     /// Makes cluster roles of others.
     pub(crate) aggregator: tokio::sync::Mutex<rbac::Aggregator>,
     catalogue: ArcSwap<Catalogue>,
@@ -139,6 +144,8 @@ impl Server {
             metrics: Metrics::default(),
             lives: Lives::default(),
             turnstiles: Turnstiles::new(options.limits),
+            allocations: Default::default(),
+            service_addresses: Mutex::default(),
             options,
             aggregator: tokio::sync::Mutex::default(),
             catalogue: ArcSwap::from_pointee(catalogue),

@@ -59,19 +59,84 @@ async fn what_is_taken_stays_so_over_a_restart() {
     assert!(why.contains("provided IP is already allocated"), "{why}");
 }
 
+const RANGES: &str = "/apis/networking.k8s.io/v1/servicecidrs";
+const IP_ADDRESSES: &str = "/apis/networking.k8s.io/v1/ipaddresses";
+
+fn range(name: &str, cidr: &str) -> String {
+    format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"cidrs":[{cidr}]}}}}"#)
+}
+
+fn with_address(name: &str, address: &str) -> String {
+    format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"clusterIP":"{address}","ports":[{{"port":80}}]}}}}"#)
+}
+
+fn ip_address(name: &str) -> String {
+    let parent = r#"{"group":"example.com","resource":"gateways","namespace":"default","name":"g"}"#;
+    format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"parentRef":{parent}}}}}"#)
+}
+
+#[tokio::test]
+async fn further_ranges_give_addresses_as_long_as_they_are_ready() {
+    let f = Fixture::new(Options::default()).await;
+    let (code, why) = f.message("POST", SERVICES, &with_address("a", "10.7.0.9")).await;
+    assert!(code == 422 && why.ends_with("the provided network does not match the current range"), "{why}");
+    f.make(RANGES, &range("more", r#""10.7.0.0/28","fd00::/112""#)).await;
+    f.make(SERVICES, &with_address("a", "10.7.0.9")).await;
+    // One that is going away gives none, and neither does one that is not ready.
+    let held = r#"{"metadata":{"finalizers":["example.com/held"]}}"#;
+    assert_eq!(f.send("PATCH", &format!("{RANGES}/kubernetes"), held).await.0, 200);
+    assert_eq!(f.send("DELETE", &format!("{RANGES}/kubernetes"), "").await.0, 200);
+    let (code, why) = f.message("POST", SERVICES, &with_address("b", "10.0.0.9")).await;
+    assert!(code == 422 && why.ends_with("the provided network does not match the current range"), "{why}");
+    assert!(address(&f.make(SERVICES, &service("c", "")).await).starts_with("10.7.0."));
+    let time = "2026-01-01T00:00:00Z";
+    let condition =
+        format!(r#"{{"type":"Ready","status":"False","reason":"","message":"","lastTransitionTime":"{time}"}}"#);
+    let status = format!(r#"{{"status":{{"conditions":[{condition}]}}}}"#);
+    assert_eq!(f.send("PATCH", &format!("{RANGES}/more/status"), &status).await.0, 200);
+    let (code, why) = f.message("POST", SERVICES, &service("d", "")).await;
+    assert_eq!((code, why.as_str()), (500, "Internal error occurred: failed to allocate a serviceIP: range is full"));
+    // The range of the cluster is made again once it is gone.
+    let (_, gone) = f.send("PATCH", &format!("{RANGES}/kubernetes"), r#"{"metadata":{"finalizers":null}}"#).await;
+    let (_, again) = f.send("GET", &format!("{RANGES}/kubernetes"), "").await;
+    assert_ne!(gone.meta_str("uid"), again.meta_str("uid"));
+    assert!(address(&f.make(SERVICES, &service("d", "")).await).starts_with("10.0.0."));
+}
+
+#[tokio::test]
+async fn an_address_that_somebody_else_holds_is_not_given() {
+    let f = Fixture::new(Options::default()).await;
+    f.make(IP_ADDRESSES, &ip_address("10.0.0.50")).await;
+    let (code, why) = f.message("POST", SERVICES, &with_address("a", "10.0.0.50")).await;
+    assert!(code == 422 && why.ends_with("provided IP is already allocated"), "{why}");
+    assert_eq!(f.send("DELETE", &format!("{IP_ADDRESSES}/10.0.0.50"), "").await.0, 200);
+    f.make(SERVICES, &with_address("a", "10.0.0.50")).await;
+    assert_eq!(f.send("POST", IP_ADDRESSES, &ip_address("10.0.0.50")).await.0, 409);
+    // Even while the service's own object is not there, its address is nobody else's.
+    assert_eq!(f.send("DELETE", &format!("{IP_ADDRESSES}/10.0.0.50"), "").await.0, 200);
+    assert_eq!(f.send("POST", IP_ADDRESSES, &ip_address("10.0.0.50")).await.0, 409);
+    // What it is of does not change.
+    f.make(IP_ADDRESSES, &ip_address("10.0.0.51")).await;
+    let other = r#"{"spec":{"parentRef":{"name":"h"}}}"#;
+    let (code, why) = f.message("PATCH", &format!("{IP_ADDRESSES}/10.0.0.51"), other).await;
+    assert_eq!(code, 422);
+    let shown =
+        r#"networking.ParentReference{Group:"example.com", Resource:"gateways", Namespace:"default", Name:"h"}"#;
+    assert!(why.ends_with(&format!("spec.parentRef: Invalid value: {shown}: field is immutable")), "{why}");
+}
+
 #[tokio::test]
 async fn each_address_is_an_object_as_long_as_a_service_has_it() {
     let options = || Options { advertised: "127.0.0.1:6443".into(), ..Options::default() };
     let f = Fixture::new(options()).await;
-    const ADDRESSES: &str = "/apis/networking.k8s.io/v1/ipaddresses";
-    let (_, range) = f.send("GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes", "").await;
+    let (_, range) = f.send("GET", &format!("{RANGES}/kubernetes"), "").await;
     assert_eq!(range.at(&["spec", "cidrs"]), Some(&Value::from(vec!["10.0.0.0/24"])));
     let conditions = range.at(&["status", "conditions"]).and_then(Value::as_array).unwrap();
     assert_eq!((conditions[0].str_at(&["type"]), conditions[0].str_at(&["status"])), (Some("Ready"), Some("True")));
-    let (_, own) = f.send("GET", &format!("{ADDRESSES}/10.0.0.1"), "").await;
+    let (_, own) = f.send("GET", &format!("{IP_ADDRESSES}/10.0.0.1"), "").await;
     assert_eq!(own.str_at(&["spec", "parentRef", "name"]), Some("kubernetes"));
     let made = f.make(SERVICES, &service("a", "")).await;
-    let path = format!("{ADDRESSES}/{}", address(&made));
+    let path = format!("{IP_ADDRESSES}/{}", address(&made));
     let (_, object) = f.send("GET", &path, "").await;
     let parent = object.at(&["spec", "parentRef"]).unwrap();
     let parts = ["resource", "namespace", "name"].map(|key| parent.str_at(&[key]).unwrap());
@@ -82,12 +147,12 @@ async fn each_address_is_an_object_as_long_as_a_service_has_it() {
     assert_eq!(f.send("GET", &path, "").await.0, 404);
     // What is missing is made when the server starts, and what nobody has goes.
     f.make(SERVICES, r#"{"metadata":{"name":"b"},"spec":{"clusterIP":"10.0.0.20","ports":[{"port":80}]}}"#).await;
-    let kept = format!("{ADDRESSES}/10.0.0.20");
+    let kept = format!("{IP_ADDRESSES}/10.0.0.20");
     assert_eq!(f.send("DELETE", &kept, "").await.0, 200);
     let stale = r#"{"metadata":{"name":"10.0.0.250","labels":{"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"}},
         "spec":{"parentRef":{"resource":"services","namespace":"default","name":"gone"}}}"#;
-    f.make(ADDRESSES, stale).await;
+    f.make(IP_ADDRESSES, stale).await;
     let again = Fixture { server: Server::new(f.server.store().clone(), options()).await.unwrap() };
     assert_eq!(again.send("GET", &kept, "").await.0, 200);
-    assert_eq!(again.send("GET", &format!("{ADDRESSES}/10.0.0.250"), "").await.0, 404);
+    assert_eq!(again.send("GET", &format!("{IP_ADDRESSES}/10.0.0.250"), "").await.0, 404);
 }

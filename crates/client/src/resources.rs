@@ -125,6 +125,12 @@ pub const VALIDATING_ADMISSION_POLICIES: Resource = Resource::known(
 pub const CERTIFICATE_SIGNING_REQUESTS: Resource =
     Resource::known("certificates.k8s.io", "v1", "certificatesigningrequests", "CertificateSigningRequest", false);
 
+/// `servicecidrs` of `networking.k8s.io/v1`.
+pub const SERVICE_CIDRS: Resource = Resource::known("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", false);
+
+/// `ipaddresses` of `networking.k8s.io/v1`.
+pub const IP_ADDRESSES: Resource = Resource::known("networking.k8s.io", "v1", "ipaddresses", "IPAddress", false);
+
 /// `subjectaccessreviews` of `authorization.k8s.io/v1`.
 pub const SUBJECT_ACCESS_REVIEWS: Resource =
     Resource::known("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", false);

@@ -41,6 +41,7 @@ mod registry;
 mod root_ca;
 mod runner;
 mod service_accounts;
+mod service_cidrs;
 mod services;
 mod simulated;
 mod tokens;

@@ -54,6 +54,7 @@ pub const REGISTRY: &[Entry] = &[
     keyed::<crate::quota::ResourceQuotas>(Area::Base),
     keyed::<crate::root_ca::RootCa>(Area::Base),
     keyed::<crate::service_accounts::ServiceAccounts>(Area::Base),
+    keyed::<crate::service_cidrs::ServiceCidrs>(Area::Base),
     keyed::<crate::tokens::Tokens>(Area::Base),
     keyed::<crate::ttl::TtlAfterFinished>(Area::Base),
     keyed::<crate::cronjob::CronJobs>(Area::Workloads),

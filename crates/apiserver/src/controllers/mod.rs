@@ -34,6 +34,12 @@ impl Server {
         if resource.plural == "services" && resource.group.is_empty() {
             service_addresses::follow(self, key).await;
         }
+        if resource.plural == "servicecidrs"
+            && resource.group == "networking.k8s.io"
+            && let Err(failure) = service_addresses::ensure_range(self).await
+        {
+            tracing::warn!(?failure, "the range of services' addresses cannot be made");
+        }
         if resource.plural == "clusterroles" && resource.group == crate::rbac::GROUP {
             crate::rbac::aggregate(self).await;
         }

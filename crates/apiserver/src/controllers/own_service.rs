@@ -2,6 +2,7 @@
 
 use super::service_addresses;
 use crate::Server;
+use crate::allocation::OWN_ADDRESS;
 use crate::answer::Failure;
 use crate::handlers::{time, uid};
 use crate::registry::{self, Stored};
@@ -10,17 +11,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use store::{Expect, Write, WriteError};
 
-/// The first address of the service range.
-const CLUSTER_IP: &str = "10.0.0.1";
-
 /// Makes the service if it is not there, and lets its endpoints be the address by which clients reach the server. A
-/// server that nobody reaches by an address has none.
+/// server that nobody reaches by an address has none. Services have a range of addresses in any case.
 pub(crate) async fn ensure(server: &Arc<Server>) -> Result<(), Failure> {
-    let Ok(address) = server.options.advertised.parse::<SocketAddr>() else { return Ok(()) };
+    if let Ok(address) = server.options.advertised.parse::<SocketAddr>() {
+        ensure_service(server, address).await?;
+    }
+    service_addresses::ensure(server).await
+}
+
+async fn ensure_service(server: &Arc<Server>, address: SocketAddr) -> Result<(), Failure> {
+    let cluster_ip = OWN_ADDRESS.to_string();
     let port = i64::from(address.port());
     let service = map! {
-        "clusterIP" => CLUSTER_IP,
-        "clusterIPs" => vec![CLUSTER_IP],
+        "clusterIP" => cluster_ip.as_str(),
+        "clusterIPs" => vec![cluster_ip.as_str()],
         "internalTrafficPolicy" => "Cluster",
         "ipFamilies" => vec!["IPv4"],
         "ipFamilyPolicy" => "SingleStack",
@@ -36,8 +41,7 @@ pub(crate) async fn ensure(server: &Arc<Server>) -> Result<(), Failure> {
         "ports" => vec![map! { "name" => "https", "port" => port, "protocol" => "TCP" }],
     };
     let labels = map! { "endpointslice.kubernetes.io/skip-mirror" => "true" };
-    put(server, "Endpoints", "endpoints", labels, map! { "subsets" => vec![subset] }, true).await?;
-    service_addresses::ensure(server).await
+    put(server, "Endpoints", "endpoints", labels, map! { "subsets" => vec![subset] }, true).await
 }
 
 /// Stores an object called `kubernetes`; one that is there is left alone unless `replace` is true.

@@ -3,9 +3,9 @@
 use super::Request;
 use super::incoming;
 use super::present::{self, Shown};
-use super::services::Allocation;
 use super::write;
 use crate::admission::plugins::{self, Charge};
+use crate::allocation::Allocation;
 use crate::answer::{Outcome, Response};
 use crate::controllers::definitions::Naming;
 use crate::ownership::restore_invalid_entries;
@@ -129,7 +129,7 @@ async fn store_named(
             write::judge(request, &object, &name, Vec::new(), checked)?;
         }
         if std::mem::take(&mut allocates) {
-            allocation.complete(&*server.store, &resource, &mut object, None, options.dry_run).await?;
+            allocation.complete(&write::writing(request, None, options.dry_run), &mut object).await?;
         }
         if attempt == 1 {
             let mut warnings = Vec::new();

@@ -15,7 +15,6 @@ mod present;
 mod proxy;
 mod reviews;
 mod scale;
-mod services;
 mod strategic;
 mod streams;
 mod token_request;

@@ -3,9 +3,9 @@
 use super::Request;
 use super::present::Shown;
 use super::scale::ScaleView;
-use super::services::Allocation;
 use crate::admission::plugins::{self, Asked};
 use crate::admission::{self, Attributes};
+use crate::allocation::{Allocation, Writing};
 use crate::answer::{Failure, Outcome, Warnings};
 use crate::ownership::{keep_times_of_noop, restore_invalid_entries};
 use crate::rbac;
@@ -363,6 +363,11 @@ pub(crate) fn asked<'a>(request: &'a Request<'_>, part: Part, dry_run: bool, old
     }
 }
 
+/// What those who give addresses are told of a write.
+pub(crate) fn writing<'a>(request: &'a Request<'_>, old: Option<&'a Value>, dry_run: bool) -> Writing<'a> {
+    Writing { server: request.server, resource: &request.resource, user: request.user, old, dry_run }
+}
+
 /// What admission is told of a write.
 pub(crate) fn attributes<'a>(
     request: &'a Request<'_>,
@@ -424,7 +429,7 @@ async fn replace(
     let name = live.name().to_owned();
     judge(request, &object, &name, before, checked)?;
     let mut allocation = Allocation::default();
-    allocation.complete(&*server.store, &resource, &mut object, Some(live), change.options.dry_run).await?;
+    allocation.complete(&writing(request, Some(live), change.options.dry_run), &mut object).await?;
     let mut warnings = Vec::new();
     let judged =
         plugins::validate(asked(request, change.part, change.options.dry_run, Some(live)), &object, &mut warnings)

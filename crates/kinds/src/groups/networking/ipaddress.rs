@@ -24,12 +24,13 @@ pub(super) const IP_ADDRESSES: Resource = Resource {
     }],
     strategy: Strategy {
         name: address_name,
-        generation: Generation::One,
         validate: validate_address,
         validate_update: |new, old| {
             let mut out = Errors::new();
-            let path = Path::ROOT.child("spec");
-            check::immutable(new.sub("spec"), old.sub("spec"), "parentRef", &path, &mut out);
+            let (parent, spec) = (new.sub("spec").sub("parentRef"), Path::ROOT.child("spec"));
+            if parent != old.sub("spec").sub("parentRef") {
+                out.push(FieldError::invalid(&spec.child("parentRef"), shown_parent(parent), check::IMMUTABLE));
+            }
             out
         },
         ..Strategy::PLAIN
@@ -41,6 +42,17 @@ pub(super) const IP_ADDRESSES: Resource = Resource {
         &[Version::stored("v1", "io.k8s.api.networking.v1.IPAddress")],
     )
 };
+
+fn shown_parent(parent: &Value) -> Shown {
+    if parent.is_null() {
+        return parent.into();
+    }
+    let part = |key: &str| go::quote(parent.text(key));
+    let (group, resource, namespace, name) = (part("group"), part("resource"), part("namespace"), part("name"));
+    Shown::raw(format!(
+        "networking.ParentReference{{Group:{group}, Resource:{resource}, Namespace:{namespace}, Name:{name}}}"
+    ))
+}
 
 fn address_name(name: &str) -> Vec<String> {
     net::canonical_ip(name)
@@ -75,8 +87,11 @@ pub(super) const SERVICE_CIDRS: Resource = Resource {
     cells: |object, now| {
         vec![object.name().into(), object.sub("spec").strings("cidrs").join(",").into(), table::age(object, now)]
     },
+    // Upstream leaves the status to whoever writes.
     strategy: Strategy {
-        generation: Generation::One,
+        generation: Generation::None,
+        reset: &[],
+        drops_on_create: false,
         validate: validate_cidrs,
         validate_update: |new, old| {
             let mut out = Errors::new();
