@@ -4,6 +4,7 @@ use crate::load::{create, request};
 use bench::report;
 use compat::client::{Client, Target};
 use http_body_util::BodyExt;
+use memchr::memmem::Finder;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -28,19 +29,27 @@ pub async fn fan_out(target: &Target, watchers: usize, rate: usize, period: Dura
             if open.fetch_add(1, Ordering::SeqCst) + 1 == watchers {
                 ready.notify_one();
             }
-            let (mut own, mut rest) = (Vec::new(), Vec::new());
+            let (finder, mut own, mut rest) = (Finder::new(NAME), Vec::with_capacity(sent.len()), Vec::new());
             while own.len() < sent.len() {
                 let Some(Ok(frame)) = body.frame().await else { break };
-                rest.extend_from_slice(frame.data_ref().map(|d| &d[..]).unwrap_or_default());
+                let data = frame.data_ref().map(|data| &data[..]).unwrap_or_default();
                 let now = began.elapsed().as_micros() as usize;
-                let whole = rest.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
-                for line in rest[..whole].split(|b| *b == b'\n') {
-                    if let Some(number) = number_of(line).filter(|n| *n < sent.len()) {
-                        let delay = now.saturating_sub(sent[number].load(Ordering::SeqCst));
-                        own.push(Duration::from_micros(delay as u64));
-                    }
+                let (whole, part) = data.split_at(memchr::memrchr(b'\n', data).map_or(0, |end| end + 1));
+                // Most pieces begin and end with events: they are read where they are.
+                if !rest.is_empty() {
+                    rest.extend_from_slice(whole);
                 }
-                rest.drain(..whole);
+                let events = if rest.is_empty() { whole } else { &rest[..] };
+                if !whole.is_empty() {
+                    for start in finder.find_iter(events) {
+                        if let Some(number) = number_at(&events[start + NAME.len()..]).filter(|n| *n < sent.len()) {
+                            let delay = now.saturating_sub(sent[number].load(Ordering::SeqCst));
+                            own.push(Duration::from_micros(delay as u64));
+                        }
+                    }
+                    rest.clear();
+                }
+                rest.extend_from_slice(part);
             }
             delays.lock().await.extend(own);
             Ok::<_, String>(())
@@ -73,10 +82,11 @@ pub async fn fan_out(target: &Target, watchers: usize, rate: usize, period: Dura
     Ok(arrived)
 }
 
-/// The number in the name of the object that an event is about.
-fn number_of(line: &[u8]) -> Option<usize> {
-    let key = b"\"name\":\"load-";
-    let start = line.windows(key.len()).position(|w| w == key)? + key.len();
-    let digits: Vec<u8> = line[start..].iter().copied().take_while(u8::is_ascii_digit).collect();
-    std::str::from_utf8(&digits).ok()?.parse().ok()
+/// What is before the number in the name of an object that an event is about.
+const NAME: &[u8] = b"\"name\":\"load-";
+
+/// The number that stands at the start.
+fn number_at(text: &[u8]) -> Option<usize> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&text[..digits]).ok()?.parse().ok()
 }

@@ -8,11 +8,14 @@ use hyper_util::rt::TokioIo;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 /// How long an answer may take, a watch's end included.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How much is read from a connection at once, in bytes. TLS by itself reads four kilobytes at a time.
+const READS: usize = 32 * 1024;
 /// How many headers an answer may have; warnings are a header each.
 const MOST_HEADERS: usize = 5_000;
 
@@ -71,11 +74,14 @@ impl Request {
 
 impl Target {
     /// Opens a TLS connection.
-    pub async fn connect(&self) -> Result<TlsStream<TcpStream>, String> {
+    pub async fn connect(&self) -> Result<TlsStream<BufReader<TcpStream>>, String> {
         let stream = TcpStream::connect(self.address).await.map_err(|e| e.to_string())?;
         let _ = stream.set_nodelay(true);
         let name = rustls_pki_types::ServerName::from(self.address.ip());
-        TlsConnector::from(self.tls.clone()).connect(name, stream).await.map_err(|e| e.to_string())
+        TlsConnector::from(self.tls.clone())
+            .connect(name, BufReader::with_capacity(READS, stream))
+            .await
+            .map_err(|e| e.to_string())
     }
 }
 

@@ -139,7 +139,7 @@ async fn watch(store: &Arc<Embedded>) {
                 while delays.len() < 5000 {
                     let batch = watch.next().await.unwrap();
                     let now = start.elapsed();
-                    for event in batch.events {
+                    for event in batch.events.iter() {
                         let sent: [u8; 8] = event.value.as_ref().unwrap()[..8].try_into().unwrap();
                         delays.push((now.as_micros() as u64).saturating_sub(u64::from_le_bytes(sent)) as u32);
                     }

@@ -76,7 +76,7 @@ pub trait Store: Send + Sync + 'static {
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     /// The events, in revision order, at least one. Shared among all watches that see them.
-    pub events: Vec<Arc<Event>>,
+    pub events: Arc<[Arc<Event>]>,
 }
 
 /// A running watch; dropping it ends it.

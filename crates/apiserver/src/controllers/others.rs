@@ -68,7 +68,7 @@ impl Topic {
             let Some(server) = server.upgrade() else { return WatchError::Closed };
             match self {
                 Topic::Definitions => {
-                    for event in &batch.events {
+                    for event in batch.events.iter() {
                         definition(&server, event).await;
                     }
                 }

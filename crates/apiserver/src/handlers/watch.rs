@@ -244,7 +244,7 @@ impl Watching {
                         return Some(bytes);
                     }
                     let mut frames: Vec<Bytes> = Vec::with_capacity(batch.events.len());
-                    for event in &batch.events {
+                    for event in batch.events.iter() {
                         if let Some(frame) = self.event(event).await {
                             frames.push(frame);
                         }
@@ -340,7 +340,7 @@ impl Watching {
         // Empty where an event needs more work.
         let bytes = self.server.batches.get(key, || {
             let mut out = Vec::new();
-            for event in &batch.events {
+            for event in batch.events.iter() {
                 let (ty, value) = match (&event.previous, &event.value) {
                     (None, Some(new)) => (Type::Added, new),
                     (Some(_), Some(new)) => (Type::Modified, new),

@@ -184,7 +184,7 @@ impl Aggregator {
                 Poll::Pending => return true,
                 Poll::Ready(Err(_)) => return false,
                 Poll::Ready(Ok(batch)) => {
-                    for event in &batch.events {
+                    for event in batch.events.iter() {
                         self.sources.take(&event.key, event.value.clone());
                     }
                 }

@@ -106,7 +106,7 @@ impl Rbac {
                     Poll::Ready(Err(_)) => return false,
                     Poll::Ready(Ok(batch)) => {
                         let mut index = self.index.write();
-                        for event in &batch.events {
+                        for event in batch.events.iter() {
                             put(&mut index, feed.kind, &event.key, event.value.as_ref());
                         }
                     }

@@ -70,7 +70,7 @@ impl<F: Fn(Effects) + Send> Feed<F> {
                     return error.to_string();
                 }
             }
-            for event in &batch.events {
+            for event in batch.events.iter() {
                 self.event(event);
             }
         }

@@ -1,6 +1,7 @@
 //! What a backend keeps in memory: all keys, the history of the last minutes, and the watches.
 
 mod keyspace;
+mod rounds;
 mod topics;
 
 use std::sync::Arc;

@@ -10,11 +10,12 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
 use super::keyspace::Keyspace;
+use super::rounds::{GROUPS, Rounds};
 use crate::{Batch, Event, Key, Range, Revision, WatchError, WatchSource};
 
 /// At most this many events in one [`Batch`], unless one revision has more.
@@ -23,16 +24,6 @@ const BATCH: usize = 1000;
 /// No further event goes into a [`Batch`] with values of this many bytes: who was slow, and then reads on, is to cost
 /// no more memory than others.
 const BATCH_BYTES: usize = 256 * 1024;
-
-/// Up to this many waiting watches of a topic are woken at every commit.
-const FEW_WAITERS: usize = 32;
-
-/// More watches than [`FEW_WAITERS`] are woken together after a pause of this much for each of them: about what a
-/// wake-up costs the program until the event is sent. 1,000 watches see events in batches of 10 ms.
-const PAUSE_PER_WAITER: Duration = Duration::from_micros(10);
-
-/// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// All topics that somebody watches.
 #[derive(Debug, Default)]
@@ -63,10 +54,27 @@ struct Inner {
     events: VecDeque<Arc<Event>>,
     since: Revision,
     watches: usize,
-    waiters: HashMap<u64, Waker>,
-    /// When waiters were last woken together.
-    woken: Option<Instant>,
+    /// How many watches were started.
+    started: usize,
+    /// Those that wait, by their groups.
+    waiters: [HashMap<u64, Waker>; GROUPS],
+    /// Up to where they see events.
+    rounds: Rounds,
+    /// What a watch got last, for others that are where it was.
+    piece: Option<Piece>,
     closed: bool,
+}
+
+/// The events of a place that a watch sees at once.
+#[derive(Debug)]
+struct Piece {
+    /// Where the watch was.
+    from: Revision,
+    /// Up to where it saw events.
+    visible: Revision,
+    /// Where it is now.
+    to: Revision,
+    batch: Batch,
 }
 
 impl Topics {
@@ -88,9 +96,10 @@ impl Topics {
         let (Range::Key(name) | Range::Prefix(name)) = &place;
         let topics = if matches!(place, Range::Key(_)) { &mut index.keys } else { &mut index.prefixes };
         let topic = topics.entry(name.clone()).or_insert_with(|| Topic::new(place.clone(), space.current())).clone();
-        {
+        let group = {
             let mut inner = topic.inner.lock();
             inner.watches += 1;
+            inner.started += 1;
             if after < inner.since {
                 let before = space.events_after(after).take_while(|event| event.revision <= inner.since);
                 let missing: Vec<_> = before.filter(|event| place.contains(&event.key)).cloned().collect();
@@ -99,11 +108,12 @@ impl Topics {
                 }
                 inner.since = after;
             }
-        }
+            inner.started % GROUPS
+        };
         index.watches += 1;
         index.next_id += 1;
         let filter = (*range != place).then(|| range.clone());
-        Ok(TopicWatch { topics: self.clone(), topic, id: index.next_id, filter, cursor: after, end: None })
+        Ok(TopicWatch { topics: self.clone(), topic, id: index.next_id, group, filter, cursor: after, end: None })
     }
 
     /// Hands a commit's events to the topics and returns those that got some. The keyspace must be locked for
@@ -135,6 +145,7 @@ impl Topics {
                     inner.events.pop_front();
                 }
                 inner.since = inner.since.max(event.revision);
+                inner.piece = None;
             });
         }
     }
@@ -156,8 +167,10 @@ impl Topics {
         for topic in index.prefixes.values().chain(index.keys.values()) {
             let mut inner = topic.inner.lock();
             inner.events.clear();
+            inner.piece = None;
             inner.since = revision;
-            waiting.extend(mem::take(&mut inner.waiters).into_values());
+            inner.rounds = Rounds::new(revision);
+            waiting.extend(inner.take_waiters());
         }
         self.start_at(revision);
         waiting
@@ -177,18 +190,20 @@ impl Topics {
             for topic in index.prefixes.values().chain(index.keys.values()) {
                 let mut inner = topic.inner.lock();
                 inner.closed = true;
-                waiters.push(mem::take(&mut inner.waiters));
+                waiters.extend(inner.take_waiters());
             }
         }
-        waiters.into_iter().flat_map(HashMap::into_values).for_each(Waker::wake);
+        waiters.into_iter().for_each(Waker::wake);
     }
 
-    fn leave(&self, topic: &Arc<Topic>, id: u64) {
+    fn leave(&self, topic: &Arc<Topic>, group: usize, id: u64) {
         let mut index = self.index.lock();
         index.watches -= 1;
         let mut inner = topic.inner.lock();
         inner.watches -= 1;
-        inner.waiters.remove(&id);
+        if let Some(waiters) = inner.waiters.get_mut(group) {
+            waiters.remove(&id);
+        }
         if inner.watches == 0 {
             match &topic.place {
                 Range::Key(name) => index.keys.remove(name),
@@ -219,28 +234,76 @@ impl Index {
 
 impl Topic {
     fn new(place: Range, since: Revision) -> Arc<Self> {
-        let inner =
-            Inner { events: VecDeque::new(), since, watches: 0, waiters: HashMap::new(), woken: None, closed: false };
+        let inner = Inner {
+            events: VecDeque::new(),
+            since,
+            watches: 0,
+            started: 0,
+            waiters: Default::default(),
+            rounds: Rounds::new(since),
+            piece: None,
+            closed: false,
+        };
         Arc::new(Self { place, inner: Mutex::new(inner) })
     }
 
-    /// Wakes the waiting watches, or says when to: many are woken together from time to time, so that they read
-    /// many events at once.
+    /// Lets watches see the events that are there, and wakes them. Gives when to do so again, if there are more watches
+    /// than can see them now.
     pub fn wake(&self, now: Instant) -> Option<Instant> {
-        let waiters = {
+        let mut woken = Vec::new();
+        let next = {
             let mut inner = self.inner.lock();
-            if inner.waiters.len() > FEW_WAITERS {
-                let pause = PAUSE_PER_WAITER.saturating_mul(u32::try_from(inner.waiters.len()).unwrap_or(u32::MAX));
-                let due = inner.woken.map(|woken| woken + pause.min(LONGEST_PAUSE));
-                if due.is_some_and(|due| due > now) {
-                    return due;
-                }
-                inner.woken = Some(now);
-            }
-            mem::take(&mut inner.waiters)
+            let Inner { events, waiters, rounds, watches, .. } = &mut *inner;
+            let last = events.back()?.revision;
+            rounds.turn(*watches, last, now, |group| {
+                woken.extend(waiters.get_mut(group).into_iter().flat_map(HashMap::drain).map(|(_, waker)| waker));
+            })
         };
-        waiters.into_values().for_each(Waker::wake);
-        None
+        woken.into_iter().for_each(Waker::wake);
+        next
+    }
+}
+
+impl Inner {
+    /// The next events that a watch of a group sees; moves it behind them.
+    fn after(&mut self, group: usize, filter: Option<&Range>, cursor: &mut Revision) -> Option<Batch> {
+        let visible = if self.closed { Revision::MAX } else { self.rounds.visible(group) };
+        let from = *cursor;
+        if from >= visible {
+            return None;
+        }
+        let shares = filter.is_none() && self.watches > 1;
+        if let Some(piece) =
+            self.piece.as_ref().filter(|piece| shares && (piece.from, piece.visible) == (from, visible))
+        {
+            *cursor = piece.to;
+            return Some(piece.batch.clone());
+        }
+        let first = self.events.partition_point(|event| event.revision <= from);
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        for event in self.events.range(first..).take_while(|event| event.revision <= visible) {
+            // What has one revision is never torn apart: the cursor would pass what is left.
+            if (events.len() >= BATCH || bytes >= BATCH_BYTES) && event.revision != *cursor {
+                break;
+            }
+            *cursor = event.revision;
+            if filter.is_none_or(|range| range.contains(&event.key)) {
+                bytes += event.value.as_ref().or(event.previous.as_ref()).map_or(0, |value| value.len());
+                events.push(event.clone());
+            }
+        }
+        if events.is_empty() {
+            return None;
+        }
+        let batch = Batch { events: events.into() };
+        if shares {
+            self.piece = Some(Piece { from, visible, to: *cursor, batch: batch.clone() });
+        }
+        Some(batch)
+    }
+
+    fn take_waiters(&mut self) -> impl Iterator<Item = Waker> + use<> {
+        mem::take(&mut self.waiters).into_iter().flat_map(HashMap::into_values)
     }
 }
 
@@ -261,6 +324,8 @@ pub(crate) struct TopicWatch {
     topics: Arc<Topics>,
     topic: Arc<Topic>,
     id: u64,
+    /// Which turns are its own.
+    group: usize,
     /// The watched range, if it is narrower than the topic.
     filter: Option<Range>,
     /// Every event of the range up to here was returned.
@@ -279,28 +344,17 @@ impl WatchSource for TopicWatch {
             self.end = Some(end.clone());
             return Poll::Ready(Err(end));
         }
-        let first = inner.events.partition_point(|event| event.revision <= self.cursor);
-        let (mut events, mut bytes) = (Vec::new(), 0);
-        for event in inner.events.range(first..) {
-            // What has one revision is never torn apart: the cursor would pass what is left.
-            if (events.len() >= BATCH || bytes >= BATCH_BYTES) && event.revision != self.cursor {
-                break;
-            }
-            self.cursor = event.revision;
-            if self.filter.as_ref().is_none_or(|range| range.contains(&event.key)) {
-                bytes += event.value.as_ref().or(event.previous.as_ref()).map_or(0, |value| value.len());
-                events.push(event.clone());
-            }
-        }
-        if !events.is_empty() {
-            return Poll::Ready(Ok(Batch { events }));
+        if let Some(batch) = inner.after(self.group, self.filter.as_ref(), &mut self.cursor) {
+            return Poll::Ready(Ok(batch));
         }
         if inner.closed {
             self.end = Some(WatchError::Closed);
             return Poll::Ready(Err(WatchError::Closed));
         }
         let waker = context.waker();
-        inner.waiters.entry(self.id).and_modify(|known| known.clone_from(waker)).or_insert_with(|| waker.clone());
+        if let Some(waiters) = inner.waiters.get_mut(self.group) {
+            waiters.entry(self.id).and_modify(|known| known.clone_from(waker)).or_insert_with(|| waker.clone());
+        }
         Poll::Pending
     }
 
@@ -319,6 +373,6 @@ impl WatchSource for TopicWatch {
 
 impl Drop for TopicWatch {
     fn drop(&mut self) {
-        self.topics.leave(&self.topic, self.id);
+        self.topics.leave(&self.topic, self.group, self.id);
     }
 }

@@ -52,7 +52,7 @@ pub async fn seen(watch: &mut Watch, count: usize) -> Vec<(Revision, String, Opt
     while seen.len() < count {
         let batch = tokio::time::timeout(Duration::from_secs(10), watch.next()).await.unwrap().unwrap();
         assert!(!batch.events.is_empty());
-        for event in batch.events {
+        for event in batch.events.iter() {
             seen.push((event.revision, event.key.to_string(), event.value.clone(), event.previous.clone()));
         }
     }
