@@ -288,6 +288,10 @@ impl Store for Etcd {
         })
     }
 
+    fn replica(&self) -> &Replica {
+        &self.inner.replica
+    }
+
     fn stats(&self) -> Stats {
         let durations = self.inner.durations.lock().clone();
         let mut sync = Histogram::default();

@@ -128,6 +128,26 @@ pub enum OpenError {
         /// What is wrong there.
         what: String,
     },
+    /// A file is gone that data was written to.
+    #[error("{} is missing, and with it what was written last: put it back, or delete {} to start without any data", path.display(), dir.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// The store's directory.
+        dir: PathBuf,
+    },
+    /// A file has lost its end.
+    #[error("{} is cut off: {bytes} bytes are left of at least {before}. Put it back as it was, or delete {} to start without any data", path.display(), dir.display())]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// How many bytes can be used.
+        bytes: u64,
+        /// How many there were.
+        before: u64,
+        /// The store's directory.
+        dir: PathBuf,
+    },
     /// The operating system refused something.
     #[error("cannot {action} {}: {error}", path.display())]
     Io {

@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::{Claim, Entry, Event, ListOptions, Page, Range, ReadError, Revision, Stats, WatchError, Write, WriteError};
+use crate::{
+    Claim, Entry, Event, ListOptions, Page, Range, ReadError, Replica, Revision, Stats, WatchError, Write, WriteError,
+};
 
 /// A future that a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -58,6 +60,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Ready as soon as the store has reached `revision`. Waits for ever if it never does: put a timeout around it.
     fn wait_for(&self, revision: Revision) -> BoxFuture<'_, Result<(), ReadError>>;
+
+    /// What this process holds of the store. Reads of it ask nobody and never fail for want of an answer; where other
+    /// processes write, too, it may be a little behind.
+    fn replica(&self) -> &Replica;
 
     /// Sizes and counters, for metrics.
     fn stats(&self) -> Stats;

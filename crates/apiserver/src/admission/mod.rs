@@ -159,7 +159,7 @@ pub(crate) async fn check_namespace(server: &Server, resource: &Resource, namesp
         return Ok(());
     }
     let namespaces = object::status::Qualified { group: "", name: "namespaces" };
-    let entry = server.store.get(&format!("{NAMESPACES}{namespace}"), None).await.map_err(registry::read_failure)?;
+    let entry = server.known(&format!("{NAMESPACES}{namespace}")).await?;
     let Some(entry) = entry else { return Err(Status::not_found(namespaces, namespace).into()) };
     let stored = registry::stored(&entry)?;
     let meta = stored.metadata_of(&["deletionTimestamp"]);
@@ -178,7 +178,7 @@ pub(crate) async fn check_presence(server: &Server, resource: &Resource, namespa
         return Ok(());
     }
     let key = format!("{NAMESPACES}{namespace}");
-    if server.store.get(&key, None).await.map_err(registry::read_failure)?.is_none() {
+    if server.known(&key).await?.is_none() {
         let namespaces = object::status::Qualified { group: "", name: "namespaces" };
         return Err(Status::not_found(namespaces, namespace).into());
     }

@@ -11,11 +11,16 @@ use object::Status;
 
 /// Answers with the object that the path names.
 pub(crate) async fn get(request: &mut Request<'_>, _part: Part) -> Outcome<Response> {
-    let version = parse_version(request.text("resourceVersion")).map_err(Status::unknown)?;
-    if version > request.server.store.revision() {
-        request.server.wait_for(version).await?;
+    let wanted = request.text("resourceVersion");
+    let version = parse_version(wanted).map_err(Status::unknown)?;
+    if wanted.is_empty() || components::has(request) {
+        let shown = read(request).await?;
+        return present::object(request, 200, &shown).await;
     }
-    let shown = read(request).await?;
+    // Any version from this one on will do.
+    request.server.wait_for(version).await?;
+    let entry = request.server.store.replica().get(&request.key(), None).map_err(registry::read_failure)?;
+    let shown = Shown::of(entry.ok_or_else(|| request.not_found())?)?;
     present::object(request, 200, &shown).await
 }
 
@@ -26,7 +31,7 @@ pub(crate) async fn read(request: &Request<'_>) -> Outcome<Shown> {
     }
     let key = request.key();
     match request.server.store.get(&key, None).await.map_err(registry::read_failure)? {
-        Some(entry) => Ok(Shown { stored: registry::stored(&entry)?, version: entry.mod_revision }),
+        Some(entry) => Shown::of(entry),
         None => Err(request.not_found()),
     }
 }

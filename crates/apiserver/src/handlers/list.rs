@@ -24,8 +24,8 @@ use store::{Entry, Range, ReadError, Revision};
 const WAIT: Duration = Duration::from_secs(3);
 /// From this size on, in bytes, lists are sent while they are made.
 const STREAMED: usize = 512 * 1024;
-/// The size of the pieces in which a list is sent, in bytes.
-const PIECE: usize = 64 * 1024;
+/// The size of the pieces in which a list is sent, in bytes: with what HTTP puts around it, as much as TLS takes at once.
+const PIECE: usize = 64 * 1024 - 64;
 
 /// Some of the objects of a collection.
 pub(crate) struct Collected {
@@ -61,11 +61,17 @@ pub(crate) async fn collect(request: &Request<'_>, options: &ListOptions) -> Out
     let prefix = registry::prefix(resource, &request.info.namespace);
     let (at, after) = start(request.server, options, &prefix).await?;
     let mut limit = options.limit;
-    if options.continues.is_empty() && options.at()? == At::Any {
-        // What is at hand is at hand as a whole.
-        limit = 0;
+    let mut newest = true;
+    if options.continues.is_empty() {
+        let wanted = options.at()?;
+        if wanted == At::Any {
+            // What is at hand is at hand as a whole.
+            limit = 0;
+        }
+        newest = wanted == At::Latest;
     }
-    let (entries, revision, more) = pages(request, &selection, &prefix, at, after, limit, &options.continues).await?;
+    let from = Start { at, after, newest };
+    let (entries, revision, more) = pages(request, &selection, &prefix, from, limit, &options.continues).await?;
     let mut meta = ListMeta { version: revision, ..ListMeta::default() };
     if let (Some(remaining), Some(last)) = (more, entries.last()) {
         let after = last.key.strip_prefix(prefix.as_str()).unwrap_or_default().to_owned();
@@ -73,6 +79,14 @@ pub(crate) async fn collect(request: &Request<'_>, options: &ListOptions) -> Out
         meta.remaining = selection.is_all().then_some(remaining);
     }
     Ok(Collected { entries, meta })
+}
+
+/// Where a list starts.
+struct Start {
+    at: Option<Revision>,
+    after: Option<store::Key>,
+    /// Whether it has to have what other servers wrote last.
+    newest: bool,
 }
 
 /// Where a list starts: at which revision, after which key.
@@ -122,8 +136,7 @@ async fn pages(
     request: &Request<'_>,
     selection: &Selection,
     prefix: &str,
-    at: Option<Revision>,
-    after: Option<store::Key>,
+    start: Start,
     limit: usize,
     continues: &str,
 ) -> Outcome<(Vec<Entry>, Revision, Option<u64>)> {
@@ -133,12 +146,14 @@ async fn pages(
         Some(name) => Range::key(format!("{prefix}{name}")),
         None => Range::prefix(prefix),
     };
-    let (mut found, mut at, mut after) = (Vec::new(), at, after);
+    let Start { mut at, mut after, newest } = start;
+    let mut found = Vec::new();
     loop {
         let wanted = if limit == 0 { 0 } else { limit - found.len() };
         // With a selector more has to be read than is wanted.
         let chunk = if limit == 0 || selection.is_all() { wanted } else { wanted.max(500) };
-        let page = store.list(&range, store::ListOptions { after: after.clone(), limit: chunk, at }).await;
+        let chunk = store::ListOptions { after: after.clone(), limit: chunk, at };
+        let page = if newest { store.list(&range, chunk).await } else { store.replica().list(&range, &chunk) };
         let mut page = page.map_err(|e| read_failure(e, continues))?;
         // Selectors look at what clients see.
         page.entries = request.server.converted(&request.resource, page.entries).await?;
@@ -182,13 +197,13 @@ fn read_failure(error: ReadError, continues: &str) -> Failure {
 /// A list as an answer.
 pub(crate) async fn show(request: &Request<'_>, collected: Collected) -> Outcome<Response> {
     let Collected { entries, meta } = collected;
+    let shown = entries.into_iter().map(Shown::of).collect::<Outcome<Vec<Shown>>>()?;
     let (form, resource) = (request.form, &request.resource);
     if form.shape == Shape::Table {
         let include = present::include(request)?;
-        let mut rows = Vec::with_capacity(entries.len());
-        for entry in &entries {
-            let shown = Shown { stored: registry::stored(entry)?, version: entry.mod_revision };
-            rows.push(present::row(request, &shown, include).await?);
+        let mut rows = Vec::with_capacity(shown.len());
+        for shown in &shown {
+            rows.push(present::row(request, shown, include).await?);
         }
         let columns = resource.strategy.columns();
         let empty = rows.is_empty();
@@ -199,31 +214,22 @@ pub(crate) async fn show(request: &Request<'_>, collected: Collected) -> Outcome
         }
         return Ok(present::finish(form, 200, json::to_vec(&table)));
     }
-    let (head, tail) = frame(resource, form, &meta, entries.is_empty());
-    let size: usize = entries.iter().map(|e| e.value.len()).sum();
+    let (head, tail) = frame(resource, form, &meta, shown.is_empty());
+    let size: usize = shown.iter().map(|shown| shown.stored.len_hint()).sum();
     let plain = form.encoding == Encoding::Json && !form.pretty;
-    if plain
-        && size > STREAMED
-        && entries.iter().all(|e| registry::stored(e).is_ok_and(|s| registry::is_current(resource, &s)))
-    {
-        let body = Listing {
-            head: head.into(),
-            tail: tail.into(),
-            entries: entries.into_iter(),
-            first: true,
-            form,
-            resource: resource.clone(),
-        };
+    if plain && size > STREAMED && shown.iter().all(|shown| registry::is_current(resource, &shown.stored)) {
+        let items = shown.into_iter().peekable();
+        let body =
+            Listing { head: head.into(), tail: tail.into(), items, first: true, form, resource: resource.clone() };
         return Ok(answer::with_body(200, "application/json", Body::stream(body)));
     }
     let mut out = head;
-    out.reserve(size + entries.len() * 64);
-    for (i, entry) in entries.iter().enumerate() {
+    out.reserve(size + shown.len() * 64);
+    for (i, shown) in shown.iter().enumerate() {
         if i > 0 {
             out.push(b',');
         }
-        let shown = Shown { stored: registry::stored(entry)?, version: entry.mod_revision };
-        present::write_listed(request, &shown, &mut out).await?;
+        present::write_listed(request, shown, &mut out).await?;
     }
     out.extend_from_slice(&tail);
     Ok(present::finish(form, 200, out))
@@ -251,7 +257,7 @@ fn frame(resource: &Resource, form: Form, meta: &ListMeta, empty: bool) -> (Vec<
 struct Listing {
     head: Bytes,
     tail: Bytes,
-    entries: std::vec::IntoIter<Entry>,
+    items: std::iter::Peekable<std::vec::IntoIter<Shown>>,
     first: bool,
     form: Form,
     resource: Arc<Resource>,
@@ -263,21 +269,18 @@ impl hyper::body::Body for Listing {
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
-        let mut out = Vec::with_capacity(PIECE + 4096);
+        let mut out = Vec::with_capacity(PIECE);
         out.extend_from_slice(&std::mem::take(&mut this.head));
-        while out.len() < PIECE {
-            let Some(entry) = this.entries.next() else {
-                out.extend_from_slice(&std::mem::take(&mut this.tail));
-                break;
-            };
+        // What does not fit begins the next piece, unless that is empty still.
+        while let Some(shown) = this.items.next_if(|next| out.is_empty() || out.len() + next.stored.len_hint() < PIECE)
+        {
             if !std::mem::take(&mut this.first) {
                 out.push(b',');
             }
-            // Each was looked at before the answer began.
-            if let Ok(stored) = registry::stored(&entry) {
-                let shown = Shown { stored, version: entry.mod_revision };
-                present::write_listed_item(&this.resource, this.form, &shown, &mut out);
-            }
+            present::write_listed_item(&this.resource, this.form, &shown, &mut out);
+        }
+        if this.items.peek().is_none() {
+            out.extend_from_slice(&std::mem::take(&mut this.tail));
         }
         Poll::Ready((!out.is_empty()).then(|| Ok(Frame::data(out.into()))))
     }

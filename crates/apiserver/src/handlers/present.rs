@@ -8,7 +8,7 @@ use crate::request::{Encoding, Form, PROTOBUF, Shape};
 use crate::table::{self, Include};
 use crate::yaml;
 use object::{Map, Status, Value, json};
-use store::Revision;
+use store::{Entry, Revision};
 
 /// An object to be shown: as it is stored, and its version (0 shows none).
 #[derive(Clone, Debug)]
@@ -17,6 +17,14 @@ pub(crate) struct Shown {
     pub stored: Stored,
     /// Its version.
     pub version: Revision,
+}
+
+impl Shown {
+    /// What an entry holds.
+    pub fn of(entry: Entry) -> Outcome<Self> {
+        let Entry { key, value, mod_revision: version, .. } = entry;
+        Ok(Shown { stored: Stored::read(value).ok_or_else(|| registry::unreadable(&key))?, version })
+    }
 }
 
 /// One object as an answer.

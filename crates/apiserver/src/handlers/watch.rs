@@ -5,6 +5,7 @@ use super::present::{self, Shown};
 use crate::Server;
 use crate::answer::{self, Body, Outcome, Response};
 use crate::catalogue::Resource;
+use crate::http::Messages;
 use crate::metrics::InFlight;
 use crate::registry::{self, BatchKey, FrameKey, Selection, Stored};
 use crate::request::options::{ListOptions, parse_version};
@@ -78,7 +79,7 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
     let mut initial = Vec::new();
     let mut after = version;
     if version == 0 {
-        let page = store.list(&range, store::ListOptions::default()).await.map_err(registry::read_failure)?;
+        let page = store.replica().list(&range, &store::ListOptions::default()).map_err(registry::read_failure)?;
         after = page.revision;
         initial = page.entries;
         initial.reverse();
@@ -123,11 +124,13 @@ pub(crate) async fn watch(request: &mut Request<'_>) -> Outcome<Response> {
         let bytes = state.next().await?;
         Some((Ok::<_, Infallible>(Frame::data(bytes)), state))
     });
-    let content_type = match encoding {
-        Encoding::Protobuf => format!("{PROTOBUF};stream=watch"),
-        _ => "application/json".to_owned(),
+    let (content_type, messages) = match encoding {
+        Encoding::Protobuf => (format!("{PROTOBUF};stream=watch"), Messages::Counted),
+        _ => ("application/json".to_owned(), Messages::Lines),
     };
-    Ok(answer::with_body(200, &content_type, Body::stream(StreamBody::new(frames))))
+    let mut response = answer::with_body(200, &content_type, Body::stream(StreamBody::new(frames)));
+    response.extensions_mut().insert(messages);
+    Ok(response)
 }
 
 /// Ready when the resource's definition is another, or gone; never for a built-in kind.

@@ -5,8 +5,10 @@ mod compress;
 mod finishing;
 mod socket;
 mod tls;
+mod websocket;
 
 pub use tls::{Tls, TlsError, TlsFiles, server_config};
+pub(crate) use websocket::Messages;
 
 use crate::audit::Peer;
 use crate::auth::{Authenticator, Certified, UserInfo, user_of_certificate};
@@ -31,6 +33,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
+use websocket::Wish;
 
 /// The largest request body, in bytes (upstream's limit).
 pub const MAX_BODY: usize = 3 * 1024 * 1024;
@@ -49,7 +52,7 @@ const LINGER: Duration = Duration::from_secs(2);
 /// What answers requests.
 pub trait Handler: Send + Sync + 'static {
     /// The body of an answer: whole, or a stream for a watch.
-    type Body: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static;
+    type Body: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>> + Send> + Send + 'static;
 
     /// Answers a request whose body has arrived in full.
     fn handle(
@@ -155,11 +158,12 @@ impl Listener {
                 });
                 let connection = match io {
                     Stream::Plain(io) => {
-                        let connection = builder.serve_connection(TokioIo::new(io), service).into_owned();
+                        let connection = builder.serve_connection_with_upgrades(TokioIo::new(io), service).into_owned();
                         watcher.watch(connection).await
                     }
                     Stream::Tls(io) => {
-                        let connection = builder.serve_connection(TokioIo::new(*io), service).into_owned();
+                        let connection =
+                            builder.serve_connection_with_upgrades(TokioIo::new(*io), service).into_owned();
                         watcher.watch(connection).await
                     }
                 };
@@ -235,6 +239,10 @@ async fn answer<H: Handler>(
     request: Request<Incoming>,
 ) -> Result<Answer<H::Body>, std::convert::Infallible> {
     let (parts, body) = request.into_parts();
+    // Over HTTP/2 the host is part of the address.
+    if parts.version == http::Version::HTTP_11 && !parts.headers.contains_key(header::HOST) {
+        return Ok(no_host());
+    }
     if let Some(certified) = &certified {
         handler.certified(certified.end);
     }
@@ -255,12 +263,17 @@ async fn answer<H: Handler>(
         }
     };
     let compressible = compress::wanted(&parts.method, &parts.headers);
+    let wish = Wish::of(&parts);
     let request = Request::from_parts(parts, body);
-    match handle(handler, request, user).await {
-        Some(response) if compressible => Ok(compress::response(response).await),
-        Some(response) => Ok(response.map(Either::Left)),
-        None => Ok(refuse(Status::internal("the server could not finish this request"))),
+    let Some(mut response) = handle(handler, request, user).await else {
+        return Ok(refuse(Status::internal("the server could not finish this request")));
+    };
+    if let Some(wish) = wish
+        && let Some(messages) = response.extensions_mut().remove()
+    {
+        return Ok(wish.grant(response, messages).map(|head| Either::Right(Full::from(head))));
     }
+    Ok(if compressible { compress::response(response).await } else { response.map(Either::Left) })
 }
 
 /// Has a request handled. A panic costs its own request only: nothing is given then.
@@ -305,6 +318,17 @@ async fn whole(mut body: Incoming, limit: usize) -> Result<Bytes, Status> {
     // Clients that are still sending do not read; were the connection closed on them, they would lose the answer.
     tokio::spawn(tokio::time::timeout(LINGER, async move { while let Some(Ok(_)) = body.frame().await {} }));
     Err(Status::too_large(format!("limit is {limit}")))
+}
+
+/// 400 in the words of Go's library.
+fn no_host<B>() -> Answer<B> {
+    let text = Bytes::from_static(b"400 Bad Request: missing required Host header");
+    let mut response = Response::new(Either::Right(Full::from(text)));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 fn refuse<B>(status: Status) -> Answer<B> {

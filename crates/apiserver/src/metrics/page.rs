@@ -24,7 +24,7 @@ pub(crate) async fn respond(server: &Server, info: &RequestInfo) -> Option<Respo
     let mut page = Page(String::from_utf8(text).unwrap_or_default());
     limits(&mut page, server);
     health(&mut page, server);
-    objects(&mut page, server).await;
+    objects(&mut page, server);
     store(&mut page, server);
     if let Some(log) = &server.options.audit {
         page.sample("apiserver_audit_event_total", "counter", "Audit events.", log.events());
@@ -129,7 +129,7 @@ fn health(page: &mut Page, server: &Server) {
 }
 
 /// How many objects of each resource are stored.
-async fn objects(page: &mut Page, server: &Server) {
+fn objects(page: &mut Page, server: &Server) {
     let catalogue = server.catalogue();
     // Resources that are stored at one place are counted once.
     let mut places: BTreeMap<&str, String> = BTreeMap::new();
@@ -141,9 +141,7 @@ async fn objects(page: &mut Page, server: &Server) {
     }
     let mut counts = Vec::with_capacity(places.len());
     for (prefix, name) in places {
-        if let Ok(count) = server.store.count(&Range::prefix(prefix)).await {
-            counts.push((format!("resource=\"{name}\""), count));
-        }
+        counts.push((format!("resource=\"{name}\""), server.store.replica().count(&Range::prefix(prefix))));
     }
     page.series("apiserver_storage_objects", "gauge", "Objects that are stored, by resource.", counts);
 }

@@ -47,7 +47,7 @@ pub struct Stored {
 impl Stored {
     /// Reads the head of what the store holds; nothing if it is not of this layout.
     pub fn read(raw: Bytes) -> Option<Self> {
-        let head: &[u8; HEAD] = raw.first_chunk()?;
+        let head: [u8; HEAD] = *raw.first_chunk()?;
         if head[0] != LAYOUT {
             return None;
         }
@@ -65,9 +65,9 @@ impl Stored {
             metadata: span(22),
             labels: span(30),
             kind: span(38),
-            raw: raw.clone(),
+            raw,
         };
-        let end = raw.len();
+        let end = stored.raw.len();
         let sound = |s: (usize, usize)| s.0 <= s.1 && s.1 <= end;
         (stored.version_at <= end
             && sound(stored.api_version)

@@ -40,8 +40,12 @@ pub fn prefix(resource: &Resource, namespace: &str) -> String {
 
 /// The stored object of an entry.
 pub fn stored(entry: &Entry) -> Outcome<Stored> {
-    Stored::read(entry.value.clone())
-        .ok_or_else(|| Status::internal(format!("the stored object {} cannot be read", entry.key)).into())
+    Stored::read(entry.value.clone()).ok_or_else(|| unreadable(&entry.key))
+}
+
+/// What is told where a stored object cannot be read.
+pub fn unreadable(key: &str) -> Failure {
+    Status::internal(format!("the stored object {key} cannot be read")).into()
 }
 
 /// Whether an object can be served as it is stored (`apiVersion` apart).
@@ -56,6 +60,15 @@ fn needs_converter(resource: &Resource, stored: &Stored) -> bool {
 }
 
 impl Server {
+    /// The entry of a key, for a decision that need not see the newest write of another server: the store itself is
+    /// asked only for what is not known here. (Upstream's informers, and what it does where they know nothing.)
+    pub(crate) async fn known(&self, key: &str) -> Outcome<Option<Entry>> {
+        if let Ok(Some(entry)) = self.store.replica().get(key, None) {
+            return Ok(Some(entry));
+        }
+        self.store.get(key, None).await.map_err(read_failure)
+    }
+
     /// A stored object in the form that its strategy works on, with its version.
     pub(crate) async fn load(&self, resource: &Resource, stored: &Stored, version: Revision) -> Outcome<Value> {
         if needs_converter(resource, stored) {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::disk::{Disk, DiskFile, sync_dir};
 use super::frame::{self, HEADER_LEN, LOG_MAGIC};
+use super::mark::Mark;
 use crate::replica::Record;
 use crate::{Revision, WriteError};
 
@@ -41,6 +42,8 @@ pub(super) struct Segment {
 /// The segment that grows.
 pub(super) struct Active {
     pub path: PathBuf,
+    /// The revision that it starts with.
+    pub first: Revision,
     pub file: Box<dyn DiskFile>,
     /// The length of what is durable.
     pub bytes: u64,
@@ -106,6 +109,7 @@ impl Journal {
             return Ok(());
         }
         let fresh = create_segment(&*self.disk, &self.dir, self.active.last)?;
+        Mark::of(&fresh).write(&self.dir);
         let full = std::mem::replace(&mut self.active, fresh);
         self.closed.push_back(Segment { path: full.path, last: full.last, bytes: full.bytes });
         Ok(())
@@ -133,6 +137,7 @@ impl Journal {
         if let Err(error) = self.append(&buffer, self.active.last) {
             tracing::warn!(%error, "cannot mark the log as closed");
         }
+        Mark::of(&self.active).write(&self.dir);
     }
 
     /// Whether a snapshot at `revision` would shorten the log by as much as it costs.
@@ -182,7 +187,7 @@ pub(super) fn create_segment(disk: &dyn Disk, dir: &Path, last: Revision) -> io:
         remove(&path);
         return Err(error);
     }
-    Ok(Active { path, file, bytes: HEADER_LEN, last, dirty: false })
+    Ok(Active { path, first: last + 1, file, bytes: HEADER_LEN, last, dirty: false })
 }
 
 /// Whether a disk or a quota is full.

@@ -3,6 +3,7 @@
 mod disk;
 mod frame;
 mod journal;
+mod mark;
 mod recover;
 mod snapshot;
 #[cfg(test)]
@@ -241,6 +242,10 @@ impl Store for Embedded {
 
     fn wait_for(&self, revision: Revision) -> BoxFuture<'_, Result<(), ReadError>> {
         self.shared.replica.wait_for(revision)
+    }
+
+    fn replica(&self) -> &Replica {
+        &self.shared.replica
     }
 
     fn stats(&self) -> Stats {

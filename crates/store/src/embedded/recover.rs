@@ -17,6 +17,7 @@ use parking_lot::RwLock;
 use super::disk::Disk;
 use super::frame::{self, Body, FRAME_HEAD, HEADER_LEN, LOG_MAGIC, SNAPSHOT_MAGIC};
 use super::journal::{Active, Journal, Segment, Snapshot, create_segment, remove};
+use super::mark::Mark;
 use super::snapshot;
 use crate::replica::Keyspace;
 use crate::{FIRST_REVISION, OpenError, Revision};
@@ -26,6 +27,10 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, segment_bytes: u64) -> Resul
     make_folder(dir)?;
     let lock = lock(dir)?;
     let Files { mut snapshots, segments } = Files::find(dir)?;
+    let mark = Mark::read(dir);
+    if let Some(mark) = mark {
+        mark.check(dir, segments.last())?;
+    }
     let newest = snapshots.pop();
     for (_, path) in snapshots {
         remove(&path);
@@ -55,9 +60,12 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, segment_bytes: u64) -> Resul
         let bytes = replay(&path, first, is_last, &mut space)?;
         let last = space.current();
         if is_last {
+            if let Some(mark) = mark.filter(|mark| mark.first == first) {
+                mark.check_length(&path, bytes)?;
+            }
             let file = disk.open(&path).map_err(failed("open", &path))?;
             let on_disk = fs::metadata(&path).map_err(failed("read", &path))?.len();
-            active = Some(Active { path, file, bytes, last, dirty: on_disk != bytes });
+            active = Some(Active { path, first, file, bytes, last, dirty: on_disk != bytes });
         } else {
             closed.push_back(Segment { path, last, bytes });
         }
@@ -66,6 +74,9 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, segment_bytes: u64) -> Resul
         Some(active) => active,
         None => create_segment(&*disk, dir, space.current()).map_err(failed("create a log in", dir))?,
     };
+    if mark.is_none_or(|mark| mark.first != active.first) {
+        Mark::of(&active).write(dir);
+    }
     let journal = Journal { disk, dir: dir.to_owned(), segment_bytes, closed, active, snapshot, _lock: lock };
     Ok((journal, space))
 }

@@ -6,14 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::disk::{Disk, DiskFile, OsDisk};
 use super::{Embedded, Options};
-use crate::{Change, Expect, ListOptions, OpenError, Range, Store, Write, WriteError};
+use crate::{Change, Expect, ListOptions, ManualClock, OpenError, Range, Store, Write, WriteError};
 
 /// A disk that can be made to fail.
 #[derive(Default)]
@@ -71,9 +71,13 @@ impl DiskFile for FaultyFile {
 }
 
 fn faulty() -> (TempDir, Arc<Faults>, Embedded) {
+    faulty_with(Options::default())
+}
+
+fn faulty_with(options: Options) -> (TempDir, Arc<Faults>, Embedded) {
     let dir = tempfile::tempdir().unwrap();
     let faults = Arc::new(Faults { room: AtomicU64::new(1 << 40), ..Faults::default() });
-    let store = Embedded::open_on(Arc::new(FaultyDisk(faults.clone())), dir.path(), Options::default()).unwrap();
+    let store = Embedded::open_on(Arc::new(FaultyDisk(faults.clone())), dir.path(), options).unwrap();
     (dir, faults, store)
 }
 
@@ -140,11 +144,13 @@ async fn a_log_that_cannot_be_cut_back_takes_no_writes() {
 
 #[tokio::test]
 async fn expiry_waits_for_a_full_disk() {
-    let (_dir, faults, store) = faulty();
-    let put = Write::put("a", Expect::Any, "x").expiring(std::time::SystemTime::now() + Duration::from_millis(10));
+    let start = UNIX_EPOCH + Duration::from_secs(1000);
+    let clock = Arc::new(ManualClock::new(start));
+    let (_dir, faults, store) = faulty_with(Options { clock: clock.clone(), ..Options::default() });
+    let put = Write::put("a", Expect::Any, "x").expiring(start + Duration::from_secs(10));
     store.write(put).await.unwrap();
     faults.room.store(0, Ordering::SeqCst);
-    tokio::time::sleep(Duration::from_millis(30)).await;
+    clock.advance(Duration::from_secs(11));
     store.tick().await;
     assert_eq!(keys(&store).await, ["a"]);
     faults.room.store(1 << 40, Ordering::SeqCst);
@@ -168,7 +174,7 @@ async fn a_snapshot_without_space_leaves_nothing() {
     put(&store, "c").await.unwrap();
     drop(store);
     let names: Vec<String> = names(&dir);
-    assert!(names.iter().all(|name| name.starts_with("log") || name == "lock"), "{names:?}");
+    assert!(names.iter().all(|name| name.starts_with("log") || name == "lock" || name == "newest"), "{names:?}");
     assert_eq!(keys(&open(&dir).unwrap()).await, ["a", "b", "c"]);
 }
 
@@ -195,7 +201,13 @@ async fn five_keys() -> TempDir {
     let log = file(&dir, "log");
     let bytes = fs::read(&log).unwrap();
     fs::write(&log, &bytes[..bytes.len() - 9]).unwrap();
+    forget_mark(&dir);
     dir
+}
+
+/// Leaves of the mark of the newest segment what a crash leaves: that it was made.
+fn forget_mark(dir: &TempDir) {
+    fs::write(dir.path().join("newest"), "log-00000000000000000002 20\n").unwrap();
 }
 
 #[tokio::test]
@@ -206,6 +218,7 @@ async fn an_unfinished_last_write_is_dropped_wherever_it_ends() {
     let frame = (whole.len() - 20) / 5;
     for cut in 1..frame {
         fs::write(&log, &whole[..whole.len() - cut]).unwrap();
+        forget_mark(&dir);
         let store = open(&dir).unwrap();
         assert_eq!(keys(&store).await, ["a", "b", "c", "d"], "{cut}");
         drop(store);
@@ -217,6 +230,7 @@ async fn an_unfinished_last_write_is_dropped_wherever_it_ends() {
         bytes[len - zeros..].fill(0);
         bytes.resize(len + 50, 0);
         fs::write(&log, &bytes).unwrap();
+        forget_mark(&dir);
         let store = open(&dir).unwrap();
         let expected: &[&str] = if zeros == 0 { &["a", "b", "c", "d", "e"] } else { &["a", "b", "c", "d"] };
         assert_eq!(keys(&store).await, expected, "{zeros}");
@@ -258,6 +272,36 @@ async fn damage_to_the_last_write_is_refused_after_an_orderly_close() {
     assert!(matches!(open(&dir), Err(OpenError::Damaged { offset: 20, .. })));
 }
 
+#[tokio::test]
+async fn a_log_that_is_gone_or_cut_off_is_not_taken_for_a_new_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir).unwrap();
+    put(&store, "a").await.unwrap();
+    drop(store);
+    let log = file(&dir, "log");
+    let whole = fs::read(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    let error = open(&dir).unwrap_err();
+    assert!(matches!(&error, OpenError::Missing { path, .. } if *path == log), "{error}");
+    let place = dir.path().display().to_string();
+    assert!(error.to_string().ends_with(&format!("or delete {place} to start without any data")), "{error}");
+    // What the log had at an orderly end it has to have again, every byte of it.
+    for len in [0, 20, whole.len() - 1] {
+        fs::write(&log, &whole[..len]).unwrap();
+        let error = open(&dir).unwrap_err();
+        assert!(matches!(error, OpenError::Cut { before, .. } if before == whole.len() as u64), "{len}: {error}");
+    }
+    // After a disorderly one it is known that it was made.
+    forget_mark(&dir);
+    fs::write(&log, "").unwrap();
+    assert!(matches!(open(&dir), Err(OpenError::Cut { bytes: 0, before: 20, .. })));
+    fs::write(&log, &whole).unwrap();
+    assert_eq!(keys(&open(&dir).unwrap()).await, ["a"]);
+    fs::remove_file(&log).unwrap();
+    fs::remove_file(dir.path().join("newest")).unwrap();
+    assert!(keys(&open(&dir).unwrap()).await.is_empty(), "without a mark it is a new store");
+}
+
 /// A directory with a snapshot and a log after it.
 async fn with_snapshot() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -290,7 +334,7 @@ async fn with_snapshot() -> TempDir {
 #[tokio::test]
 async fn a_snapshot_and_the_log_after_it_give_everything() {
     let dir = with_snapshot().await;
-    assert_eq!(names(&dir).len(), 3, "lock, snapshot, one segment: {:?}", names(&dir));
+    assert_eq!(names(&dir).len(), 4, "lock, mark, snapshot, one segment: {:?}", names(&dir));
     let store = open(&dir).unwrap();
     assert_eq!((store.revision(), store.compacted()), (22, 19));
     assert_eq!(keys(&store).await, ["0", "1", "2", "late"]);

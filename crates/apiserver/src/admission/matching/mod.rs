@@ -190,8 +190,7 @@ impl<'a> Matching<'a> {
             return Ok(held.clone());
         }
         let namespace = self.namespace();
-        let entry = self.server.store.get(&format!("{NAMESPACES}{namespace}"), None).await;
-        let Some(entry) = entry.map_err(registry::read_failure)? else {
+        let Some(entry) = self.server.known(&format!("{NAMESPACES}{namespace}")).await? else {
             return Err(Status::not_found(Qualified { group: "", name: "namespaces" }, namespace).into());
         };
         let found = (registry::stored(&entry)?, entry.mod_revision);

@@ -13,7 +13,7 @@ pub(super) async fn default_storage(asked: Asked<'_>, claim: &mut Value) -> Outc
     if named || !asked.creates() || !asked.has(Plugin::DefaultStorageClass) {
         return Ok(());
     }
-    if let Some(class) = default(asked.list("/registry/storageclasses/").await?, &MARKS) {
+    if let Some(class) = default(asked.list("/registry/storageclasses/")?, &MARKS) {
         claim.set_at(&["spec", "storageClassName"], class.into());
     }
     Ok(())
@@ -26,7 +26,7 @@ pub(super) async fn default_ingress(asked: Asked<'_>, ingress: &mut Value) -> Ou
     if named || !asked.creates() || !asked.has(Plugin::DefaultIngressClass) {
         return Ok(());
     }
-    let classes = asked.list("/registry/ingressclasses/").await?;
+    let classes = asked.list("/registry/ingressclasses/")?;
     if let Some(class) = default(classes, &["ingressclass.kubernetes.io/is-default-class"]) {
         ingress.set_at(&["spec", "ingressClassName"], class.into());
     }

@@ -6,7 +6,7 @@ use kinds::admission::limits;
 use object::Value;
 
 async fn ranges(asked: Asked<'_>) -> Outcome<Vec<Value>> {
-    asked.list(&format!("/registry/limitranges/{}/", asked.namespace)).await
+    asked.list(&format!("/registry/limitranges/{}/", asked.namespace))
 }
 
 /// Gives a new pod the defaults of its namespace.

@@ -22,7 +22,7 @@ use crate::registry::{self, Stored};
 use jiff::Timestamp;
 use object::{Status, Value};
 use std::sync::Arc;
-use store::{ListOptions, Range};
+use store::{ListOptions, Page, Range, ReadError};
 
 /// A built-in plugin that can be switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,16 +200,24 @@ impl Asked<'_> {
 
     /// An object of a built-in kind by its key.
     async fn get(&self, key: &str) -> Outcome<Option<Value>> {
-        let entry = self.server.store.get(key, None).await.map_err(registry::read_failure)?;
+        let entry = self.server.known(key).await?;
         Ok(entry.and_then(|e| Stored::read(e.value)).map(|s| s.value(0)))
     }
 
-    /// The objects of a built-in kind whose keys begin so, with their versions.
-    async fn list(&self, prefix: &str) -> Outcome<Vec<Value>> {
-        let page = self.server.store.list(&Range::prefix(prefix), ListOptions::default()).await;
-        let entries = page.map_err(registry::read_failure)?.entries;
-        Ok(entries.into_iter().filter_map(|e| Some(Stored::read(e.value)?.value(e.mod_revision))).collect())
+    /// The objects of a built-in kind whose keys begin so, with their versions, as far as this server knows.
+    fn list(&self, prefix: &str) -> Outcome<Vec<Value>> {
+        objects(self.server.store.replica().list(&Range::prefix(prefix), &ListOptions::default()))
     }
+
+    /// As [`Asked::list`], with what other servers wrote last.
+    async fn newest(&self, prefix: &str) -> Outcome<Vec<Value>> {
+        objects(self.server.store.list(&Range::prefix(prefix), ListOptions::default()).await)
+    }
+}
+
+fn objects(page: Result<Page, ReadError>) -> Outcome<Vec<Value>> {
+    let entries = page.map_err(registry::read_failure)?.entries;
+    Ok(entries.into_iter().filter_map(|e| Some(Stored::read(e.value)?.value(e.mod_revision))).collect())
 }
 
 /// Completes an object that is to be written, or refuses it.

@@ -3,7 +3,7 @@
 use super::{Asked, Plugin};
 use crate::answer::Outcome;
 use crate::audit;
-use crate::registry::{self, Stored};
+use crate::registry::Stored;
 use kinds::admission::pod_security::{Level, Policy, Standard, describe, is_significant, reasons, violations};
 use object::{Map, Status, Value};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ fn concerns(subresource: &str) -> bool {
 /// The policy of the namespace that is written to.
 async fn policy(asked: Asked<'_>) -> Outcome<Policy> {
     let key = format!("{}{}", crate::admission::NAMESPACES, asked.namespace);
-    let entry = asked.server.store.get(&key, None).await.map_err(registry::read_failure)?;
+    let entry = asked.server.known(&key).await?;
     let labels = entry.and_then(|e| Stored::read(e.value)).and_then(|s| s.labels());
     Ok(Policy::of_labels(&labels.unwrap_or_default()).0)
 }
@@ -101,7 +101,7 @@ pub(super) async fn check_namespace(asked: Asked<'_>, namespace: &Value, warning
     if new.enforce.level == Level::Privileged || relaxed {
         return Ok(());
     }
-    let mut pods = asked.list(&format!("/registry/pods/{}/", namespace.name())).await?;
+    let mut pods = asked.list(&format!("/registry/pods/{}/", namespace.name()))?;
     pods.truncate(MAX_PODS);
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for pod in &pods {

@@ -44,7 +44,7 @@ pub(super) async fn prioritise(asked: Asked<'_>, pod: &mut Value) -> Outcome<()>
 
 /// The class of pods that name none: of those marked so, the one of the lowest value.
 async fn default_class(asked: Asked<'_>) -> Outcome<Option<Value>> {
-    let classes = asked.list(CLASSES).await?.into_iter();
+    let classes = asked.list(CLASSES)?.into_iter();
     let defaults = classes.filter(|c| c.get("globalDefault").and_then(Value::as_bool) == Some(true));
     Ok(defaults.min_by_key(|c| c.get("value").and_then(Value::as_int).unwrap_or(0)))
 }

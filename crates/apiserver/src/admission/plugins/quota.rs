@@ -101,7 +101,7 @@ pub(super) async fn charge(asked: Asked<'_>, object: &Value) -> Outcome<Charge> 
         return Ok(Charge::default());
     }
     let prefix = format!("/registry/resourcequotas/{}/", asked.namespace);
-    if asked.list(&prefix).await?.is_empty() {
+    if asked.list(&prefix)?.is_empty() {
         return Ok(Charge::default());
     }
     let lock = lock(asked.namespace).await;
@@ -144,7 +144,7 @@ async fn charge_all(
         }
         // All agree before the first is charged.
         let mut wanted = Vec::new();
-        for quota in asked.list(prefix).await? {
+        for quota in asked.newest(prefix).await? {
             if charged.iter().any(|name| name == quota.name()) {
                 continue;
             }
