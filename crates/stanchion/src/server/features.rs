@@ -1,5 +1,6 @@
 //! What is served only where it is asked for: `--feature-gates` and `--runtime-config`, in upstream's form.
 
+use super::gates::Gates;
 use clap::Args as ClapArgs;
 
 /// Flags about what is off by default.
@@ -16,32 +17,36 @@ pub struct Args {
 }
 
 /// What is on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Features {
     /// MutatingAdmissionPolicies: the feature is on and its version is served.
     pub mutating_policies: bool,
+    /// All features.
+    pub gates: Gates,
 }
 
 /// The versions that [`Args::runtime_config`] can switch; the last one that names them counts.
 const ALPHA: [&str; 3] = ["admissionregistration.k8s.io/v1alpha1", "api/alpha", "api/all"];
+/// The feature that can be switched.
+const MUTATING: &str = "MutatingAdmissionPolicy";
 /// What names versions that are always served.
 const SERVED: [&str; 2] = ["api/ga", "api/beta"];
 
 impl Args {
-    /// Reads the flags. Upstream has many features and versions more: of those that are not here, and of those that are
-    /// always on, a warning is logged.
+    /// Reads the flags. Of the features that upstream has, one can be switched here: of others that are set to what they
+    /// are not by default, a warning is logged. So it is of versions that are not here, and of those that always are.
     ///
     /// # Errors
-    /// What is neither true nor false.
+    /// What is neither true nor false, and features that upstream does not have or lets nobody switch.
     pub fn read(&self) -> Result<Features, String> {
-        let (mut gate, mut alpha) = (false, [None; ALPHA.len()]);
-        for (name, on) in switches(&self.feature_gates)? {
-            match name {
-                "MutatingAdmissionPolicy" => gate = on,
-                "AllAlpha" => gate |= on,
-                "AllBeta" => {}
-                _ => tracing::warn!(feature = name, "this feature gate is not known here"),
-            }
+        let mut alpha = [None; ALPHA.len()];
+        // Upstream's components have gates of their own; there is one here.
+        let named = switches(&self.feature_gates)?.into_iter();
+        let named: Vec<_> = named.map(|(name, on)| (name.strip_prefix("kube:").unwrap_or(name), on)).collect();
+        let gates = Gates::with(&named).map_err(|why| format!("--feature-gates: {why}"))?;
+        let usual = Gates::default();
+        for (name, on) in named.iter().filter(|(name, on)| *name != MUTATING && usual.is_on(name) != *on) {
+            tracing::warn!(feature = name, on, "this feature gate changes nothing here");
         }
         for (name, on) in switches(&self.runtime_config)? {
             match ALPHA.iter().position(|known| *known == name) {
@@ -55,13 +60,13 @@ impl Args {
         }
         // What names the version itself goes before what names many.
         let served = alpha.into_iter().flatten().next().unwrap_or(false);
-        Ok(Features { mutating_policies: gate && served })
+        Ok(Features { mutating_policies: gates.is_on(MUTATING) && served, gates })
     }
 }
 
 impl Features {
     /// The built-in resources that are served beside those that always are.
-    pub fn optional(self) -> Vec<&'static str> {
+    pub fn optional(&self) -> Vec<&'static str> {
         if self.mutating_policies { kinds::optional().iter().map(|r| r.plural).collect() } else { Vec::new() }
     }
 }
@@ -108,7 +113,15 @@ mod tests {
         ] {
             assert_eq!(read(gates, runtime), Ok(on), "{gates:?} {runtime:?}");
         }
-        assert_eq!(read(&["Nonsense=true", GATE], &["nowhere/v1=true", "apps/v1=false", VERSION]), Ok(true));
+        assert_eq!(
+            read(&["WatchList=true", "kube:MutatingAdmissionPolicy=true"], &["nowhere/v1=true", VERSION]),
+            Ok(true)
+        );
+        assert_eq!(read(&["AllAlpha=true", "MutatingAdmissionPolicy=false"], &["apps/v1=false", VERSION]), Ok(false));
+        assert_eq!(
+            read(&[GATE, "Nonsense=true"], &[]).unwrap_err(),
+            "--feature-gates: unrecognized feature gate: Nonsense"
+        );
         assert_eq!(
             read(&["AllBeta=maybe"], &[]).unwrap_err(),
             "invalid value of AllBeta=maybe: it has to be true or false"

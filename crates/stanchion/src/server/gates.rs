@@ -91,11 +91,7 @@ const GATES: [(Stage, bool, &str); 9] = [
          TopologyAwareHints",
     ),
     (Stage::Stable, true, "ExecProbeTimeout MultiCIDRServiceAllocator TopologyManagerPolicyOptions"),
-    (
-        Stage::Deprecated,
-        true,
-        "AggregatedDiscoveryRemoveBetaType DisableNodeKubeProxyVersion StorageNamespaceIndex",
-    ),
+    (Stage::Deprecated, true, "AggregatedDiscoveryRemoveBetaType DisableNodeKubeProxyVersion StorageNamespaceIndex"),
     (
         Stage::Deprecated,
         false,
@@ -138,7 +134,7 @@ impl Gates {
             }
         }
         for (name, on) in switches {
-            let Some((stage, is)) = gates.0.get_mut(name) else {
+            let Some((stage, is)) = gates.0.get_mut::<str>(name) else {
                 return Err(format!("unrecognized feature gate: {name}"));
             };
             if matches!(stage, Stage::Locked | Stage::Dropped) && is != on {

@@ -3,6 +3,7 @@
 mod audit;
 mod controllers;
 mod features;
+mod gates;
 mod kubeconfig;
 pub mod logging;
 mod manager;
@@ -235,6 +236,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let hangup = signal(SignalKind::hangup())?;
+    let features = args.features.read()?;
     // Before anything is written, too: of two servers at one address the second one leaves no traces.
     let socket = TcpListener::bind(args.listen).await.map_err(|e| format!("cannot listen on {}: {e}", args.listen))?;
     let address = socket.local_addr()?;
@@ -259,7 +261,6 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
         admission = admission.with(manager::Managed(managed.clone()));
     }
     let plugins = Plugins::new(&args.enable_admission_plugins, &args.disable_admission_plugins)?;
-    let features = args.features.read()?;
     if plugins.has(Plugin::NodeRestriction) {
         admission = admission.with(NodeRestriction);
     }
@@ -277,8 +278,11 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     let audit = args.audit.open(&webhooks)?;
     let queues = measured.queues().clone();
     let more_metrics: MoreMetrics = {
-        let measured = measured.clone();
-        Arc::new(move |text: &mut String| measured.write(text))
+        let (measured, gates) = (measured.clone(), features.gates.metric());
+        Arc::new(move |text: &mut String| {
+            text.push_str(&gates);
+            measured.write(text);
+        })
     };
     let options = apiserver::Options {
         authorizer,

@@ -46,6 +46,14 @@ pub enum PkiError {
         /// What is wrong with it.
         source: rcgen::Error,
     },
+    /// The authority's certificate is of another key than the one beside it.
+    #[error("{} is not the key of {}: put back the one that belongs to it, or delete both to have a new authority made", key.display(), certificate.display())]
+    Strange {
+        /// The certificate.
+        certificate: PathBuf,
+        /// The key.
+        key: PathBuf,
+    },
 }
 
 impl Pki {
@@ -72,8 +80,11 @@ impl Pki {
             }
         }
         let authority_key = KeyPair::from_pem(&read(&authority_key_file)?).map_err(at(&authority_key_file))?;
-        let authority =
-            Issuer::from_ca_cert_pem(&read(&authority_file)?, authority_key).map_err(at(&authority_file))?;
+        let text = read(&authority_file)?;
+        if !is_of(&text, &authority_key) {
+            return Err(PkiError::Strange { certificate: authority_file, key: authority_key_file });
+        }
+        let authority = Issuer::from_ca_cert_pem(&text, authority_key).map_err(at(&authority_file))?;
         if !self.is_fresh("server", now, names) {
             self.issue(
                 "server",
@@ -115,6 +126,12 @@ impl Pki {
         let held = names_of(&certificate);
         key_file.exists() && ends - now > RENEW_BEFORE && names.iter().all(|n| held.contains(n))
     }
+}
+
+/// Whether a certificate is of a key. What cannot be read says so when it is used.
+fn is_of(certificate: &str, key: &KeyPair) -> bool {
+    let Ok((_, pem)) = x509_parser::pem::parse_x509_pem(certificate.as_bytes()) else { return true };
+    pem.parse_x509().map_or(true, |c| *c.subject_pki.subject_public_key.data == *key.public_key_raw())
 }
 
 /// The host names and addresses that a certificate is for.
@@ -251,5 +268,21 @@ mod tests {
         pki.ensure(&["localhost".to_owned()]).unwrap();
         fs::write(pki.file("ca.key"), "nonsense").unwrap();
         assert!(pki.ensure(&["localhost".to_owned()]).unwrap_err().to_string().contains("ca.key: "));
+    }
+
+    #[test]
+    fn an_authority_with_the_key_of_another_is_refused() {
+        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [pki, other] = dirs.each_ref().map(|dir| Pki { folder: dir.path().to_owned() });
+        for pki in [&pki, &other] {
+            pki.ensure(&["localhost".to_owned()]).unwrap();
+        }
+        fs::copy(other.file("ca.key"), pki.file("ca.key")).unwrap();
+        let error = pki.ensure(&["localhost".to_owned()]).unwrap_err().to_string();
+        let (key, certificate) = (pki.file("ca.key"), pki.file("ca.crt"));
+        assert!(
+            error.starts_with(&format!("{} is not the key of {}: ", key.display(), certificate.display())),
+            "{error}"
+        );
     }
 }
