@@ -34,8 +34,8 @@ pub(crate) struct Claim {
     pub leaving: Option<Timestamp>,
     /// A digest of what was last applied; 0 if it is not known.
     pub content: u64,
-    /// Another parent took fields by force since.
-    pub displaced: bool,
+    /// Somebody else changed or deleted the object since: what was applied last need not be there any more.
+    pub disturbed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ impl Index {
             for claim in &mut claims {
                 if let Some(old) = old.iter().find(|old| old.manager == claim.manager) {
                     claim.content = old.content;
-                    claim.displaced = old.displaced;
+                    claim.disturbed = old.disturbed;
                     claim.leaving = claim.leaving.map(|since| old.leaving.unwrap_or(since));
                 }
             }
@@ -252,7 +252,7 @@ impl Index {
                     && entry
                         .claims
                         .iter()
-                        .any(|claim| *claim.manager == *manager && claim.content == content && !claim.displaced)
+                        .any(|claim| *claim.manager == *manager && claim.content == content && !claim.disturbed)
             })
     }
 
@@ -262,7 +262,8 @@ impl Index {
         for key in self.parents.get(parent).into_iter().flatten() {
             let kind = (key.group.clone(), key.kind.clone());
             let entry = self.objects.get(key)?;
-            let is_settled = entry.claims.iter().any(|claim| &*claim.parent == parent && claim.content != 0);
+            let is_applied = |claim: &Claim| &*claim.parent == parent && claim.content != 0 && !claim.disturbed;
+            let is_settled = entry.claims.iter().any(is_applied);
             let seen = entry.clean.as_ref().filter(|_| is_settled)?;
             self.kinds.get(&kind).filter(|watched| watched.is_live)?;
             // The order of a set is no order.
@@ -311,7 +312,7 @@ impl Index {
         if let Some(claim) = entry.claims.iter_mut().find(|claim| *claim.manager == *manager) {
             claim.content = content;
             claim.created = created;
-            claim.displaced = false;
+            claim.disturbed = false;
         }
         if created {
             entry.handed_over = false;
@@ -323,7 +324,7 @@ impl Index {
         let Some(entry) = self.objects.get_mut(key) else { return };
         let others = entry.claims.iter_mut().filter(|claim| *claim.manager != *manager && claim.leaving.is_none());
         for claim in others.filter(|claim| claim.content != 0) {
-            claim.displaced = true;
+            claim.disturbed = true;
             self.drifted.entry(claim.parent.clone()).or_default().insert(key.clone());
         }
     }
@@ -419,6 +420,8 @@ impl Index {
     fn drift(&mut self, key: &ObjectKey, now: Timestamp) {
         let Some(entry) = self.objects.get_mut(key) else { return };
         entry.clean = None;
+        // Whoever puts it right first puts right what is theirs alone.
+        entry.claims.iter_mut().for_each(|claim| claim.disturbed = true);
         if let Some(until) = entry.fight.as_ref().and_then(|fight| fight.until(now)) {
             self.delayed.entry(until).or_default().push(key.clone());
             return;

@@ -24,7 +24,7 @@ impl Keeper {
                 protects: None,
                 leaving: None,
                 content: 0,
-                displaced: false,
+                disturbed: false,
             };
             (id.object(), id.kind.version.clone(), claim)
         });

@@ -292,7 +292,7 @@ impl Keeper {
                 protects: protects.then_some(parent.family),
                 leaving: is_leaving.then_some(now),
                 content: 0,
-                displaced: false,
+                disturbed: false,
             };
             (item.identity.object(), item.identity.kind.version.clone(), claim)
         });

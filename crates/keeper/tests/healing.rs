@@ -141,3 +141,29 @@ async fn a_kind_is_watched_from_its_first_object_to_its_last() {
     healing.f.run(&healing.parent, &healing.recorded, vec![]).await;
     healing.until_watched(0).await;
 }
+
+#[tokio::test]
+async fn what_several_have_in_an_object_comes_back_by_each_of_them_however_fast_the_first_is() {
+    let merge = Policy { creation: keeper::Creation::Merge, ..OPEN };
+    let of_first = || vec![map("a", r#"{"x":"1"}"#, OPEN)];
+    let of_second = || vec![map("a", r#"{"y":"1"}"#, merge)];
+    let healing = Healing::new(of_first()).await;
+    let (f, second, recorded) = (&healing.f, parent("second"), Recorded::default());
+    f.run(&second, &recorded, of_second()).await;
+    assert_eq!(f.data("a").await, r#"{"x":"1","y":"1"}"#);
+    f.delete("a").await;
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        let drift = timeout(Duration::from_secs(5), f.keeper.drifted()).await.unwrap();
+        told.push(drift.parent.to_string());
+        // Both are told; the first makes it anew, and knows nothing of what is the second's.
+        let (who, recorded, desired) = match told.len() {
+            1 => (&healing.parent, &healing.recorded, of_first()),
+            _ => (&second, &recorded, of_second()),
+        };
+        run(&f.keeper, &f.client, who, recorded, desired, Extent::Part).await.unwrap();
+    }
+    told.sort();
+    assert_eq!(told, ["p", "second"]);
+    assert_eq!(f.data("a").await, r#"{"x":"1","y":"1"}"#);
+}

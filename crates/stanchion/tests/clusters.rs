@@ -149,11 +149,13 @@ fn three_clusters_are_joined_lost_found_renamed_and_detached() {
     assert!(tree.contains("america") && !tree.contains("us "), "{tree}");
 
     // Labels decide where it is.
-    f.ok("cluster labels add america tier=test,zone=1");
+    assert!(f.ok("cluster labels add america tier=test,zone=1").contains("cluster america labeled"));
     until_facts(&f.us, "");
     f.ok("cluster labels add america tier=prod");
+    assert!(f.ok("cluster labels add america tier=prod").contains("cluster america not labeled"));
     until_facts(&f.us, "3");
-    f.ok("cluster labels del america zone");
+    assert!(f.ok("cluster labels del america zone").contains("cluster america unlabeled"));
+    assert!(f.ok("cluster alias america Amerika").contains("cluster america has the alias Amerika"));
     f.fails("cluster labels del america zone", "has no label zone");
 
     // What holds something is not let go without a word about it.

@@ -16,9 +16,11 @@ use tokio::task::JoinSet;
 use super::clusters::{self, Connector, Fleet, News};
 use super::compression::Compression;
 use super::declared::bare;
-use super::definition_revisions::{Of, Revisions};
+use super::definition_history::Revisions;
+use super::definition_kinds::DefinitionKind;
 use super::definitions::Catalogue;
 use super::kinds::{APPLICATIONS, REVISIONS, TRACKERS};
+use super::restart::Restart;
 use super::revision::Revision;
 use super::tracker::Trackers;
 use super::write::MANAGER;
@@ -195,7 +197,7 @@ impl Controller {
             all.iter().filter(|app| refers(app)).for_each(|app| told.add(client::cache::key(app)));
         });
         self.catalogue.follow_outside(&tell);
-        for of in Of::ALL {
+        for of in DefinitionKind::ALL {
             let (own, told, cache) = (queue.clone(), applications.clone(), Arc::downgrade(&self.applications));
             self.catalogue.cache(of).subscribe(move |change| {
                 own.add(format!("{}/{}", of.name(), change.key()));
@@ -267,9 +269,10 @@ impl Controller {
         self.recorder.event(application, kind, reason, message);
     }
 
-    /// A digest of all that a look at an application could find changed; `None` if it cannot be told without one.
-    fn seen(&self, key: &str, version: u64, definitions: u64) -> Option<u64> {
-        let objects = self.fleet.versions(key)?;
+    /// A digest of all that a look at an application could find changed, of which `objects` is that of its objects; `None`
+    /// if it cannot be told without one.
+    fn seen(&self, key: &str, objects: Option<u64>, version: u64, definitions: u64) -> Option<u64> {
+        let objects = objects?;
         let mut hasher = DefaultHasher::new();
         (version, objects, definitions).hash(&mut hasher);
         let trackers = self.trackers.indexed("application", key);
@@ -284,14 +287,15 @@ impl Controller {
         (made == trackers.len()).then(|| hasher.finish())
     }
 
-    /// Notes that nothing is left to do for an application. `definitions` tells how often any changed when the look began.
-    pub(super) fn note_steady(&self, application: &Value, definitions: u64) {
+    /// Notes that nothing is left to do for an application. `definitions` tells how often any changed when the look began,
+    /// and `objects` what its objects were then: a change since is one that nobody has looked at.
+    pub(super) fn note_steady(&self, application: &Value, definitions: u64, objects: Option<u64>) {
         let key = client::cache::key(application);
         let written = self.memory.lock().written.get(&key).copied().unwrap_or_default();
         let looked_at = version(application);
         // What somebody declared between the look and the write of its outcome is in the version that was written.
         let is_whole = written.version <= looked_at || written.declared == declared(application);
-        let seen = self.seen(&key, looked_at.max(written.version), definitions).filter(|_| is_whole);
+        let seen = self.seen(&key, objects, looked_at.max(written.version), definitions).filter(|_| is_whole);
         let mut memory = self.memory.lock();
         match seen {
             Some(seen) => drop(memory.steady.insert(key, seen)),
@@ -302,18 +306,23 @@ impl Controller {
     /// Whether everything is as it was when nothing was left to do.
     fn is_steady(&self, key: &str, application: &Value) -> bool {
         let before = self.memory.lock().steady.get(key).copied();
-        application.annotation(names::RESTART_WORKFLOW).is_none()
-            && before
-                .is_some_and(|before| self.seen(key, version(application), self.catalogue.changes()) == Some(before))
+        let now = self.now();
+        !Restart::of(application, now).is_open(now)
+            && before.is_some_and(|before| {
+                let objects = self.fleet.versions(key);
+                self.seen(key, objects, version(application), self.catalogue.changes()) == Some(before)
+            })
     }
 
     /// When to look again at an application that is steady.
     fn next_look(&self, application: &Value) -> Duration {
-        match application.str_at(&["status", "status"]) {
+        let look = match application.str_at(&["status", "status"]) {
             // No watch says when it becomes healthy without a change of its objects.
             Some("unhealthy") => self.backoff(application, 60),
             _ => self.interval(application),
-        }
+        };
+        let now = self.now();
+        Restart::of(application, now).wait(now).map_or(look, |wait| look.min(wait))
     }
 
     /// When to look at an application again, although nothing is heard.
@@ -394,15 +403,15 @@ fn follows(application: &Value) -> bool {
 }
 
 /// Whether components or traits of an application have a definition, whose health may now be another.
-fn uses(application: &Value, of: Of, definition: &str) -> bool {
+fn uses(application: &Value, of: DefinitionKind, definition: &str) -> bool {
     let components = application.at(&["spec", "components"]).and_then(Value::as_array).unwrap_or_default();
     let is_meant = |part: &Value| bare(part.str_at(&["type"]).unwrap_or_default()) == definition;
     let has_trait =
         |component: &Value| component.get("traits").and_then(Value::as_array).unwrap_or_default().iter().any(is_meant);
     match of {
-        Of::Component => components.iter().any(is_meant),
-        Of::Trait => components.iter().any(has_trait),
-        Of::Policy | Of::WorkflowStep => false,
+        DefinitionKind::Component => components.iter().any(is_meant),
+        DefinitionKind::Trait => components.iter().any(has_trait),
+        DefinitionKind::Policy | DefinitionKind::WorkflowStep => false,
     }
 }
 

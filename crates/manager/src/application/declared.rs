@@ -1,6 +1,10 @@
 //! What an Application declares, read once.
 
-use object::Value;
+use std::collections::HashMap;
+
+use object::{Map, Value};
+
+use super::field;
 
 /// A component.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +19,10 @@ pub struct Component {
     pub depends_on: Vec<String>,
     /// What is attached to it.
     pub traits: Vec<Attached>,
+    /// What it takes from the outputs of others: name and place in the properties.
+    pub inputs: Vec<(String, String)>,
+    /// What it gives: name and path of the value in its objects.
+    pub outputs: Vec<(String, String)>,
     /// The key that a replication policy set; empty for none.
     pub replica_key: String,
 }
@@ -38,8 +46,16 @@ impl Component {
             properties: component.get("properties").cloned().unwrap_or_default(),
             depends_on: texts(component, "dependsOn"),
             traits: traits.iter().map(Attached::read).collect(),
+            inputs: inputs(component),
+            outputs: outputs(component),
             replica_key: text(component, "replicaKey"),
         }
+    }
+
+    /// Whether another component gives something that this one takes.
+    pub fn takes_from(&self, giver: &Component) -> bool {
+        let gives = |name: &str| giver.outputs.iter().any(|(given, _)| given == name);
+        self.inputs.iter().any(|(from, _)| gives(from))
     }
 }
 
@@ -67,6 +83,53 @@ pub fn components(application: &Value) -> Result<Vec<Component>, String> {
         }
     }
     Ok(components)
+}
+
+/// Which components each component needs: those it depends on, and those whose outputs it takes.
+pub(crate) fn depends(application: &Value) -> HashMap<String, Vec<String>> {
+    let all = components(application).unwrap_or_default();
+    let needs = |component: &Component| {
+        let given = all.iter().filter(|giver| component.takes_from(giver)).map(|giver| giver.name.clone());
+        component.depends_on.iter().cloned().chain(given).collect()
+    };
+    all.iter().map(|component| (component.name.clone(), needs(component))).collect()
+}
+
+/// What a component or a step takes: name and place in the properties.
+pub(crate) fn inputs(of: &Value) -> Vec<(String, String)> {
+    pairs(of, "inputs", "from", "parameterKey")
+}
+
+/// What a component or a step gives: name and path of the value.
+pub(crate) fn outputs(of: &Value) -> Vec<(String, String)> {
+    pairs(of, "outputs", "name", "valueFrom")
+}
+
+fn pairs(of: &Value, list: &str, first: &str, second: &str) -> Vec<(String, String)> {
+    let items = of.get(list).and_then(Value::as_array).unwrap_or_default();
+    items.iter().map(|item| (text(item, first), text(item, second))).collect()
+}
+
+/// What `outputs` give of an `output`, which has the live objects of a component, or what a step came to.
+pub(crate) fn given(outputs: &[(String, String)], output: &Value) -> Map {
+    let value = |path: &str| {
+        let path = field::steps(path.strip_prefix("context.").unwrap_or(path));
+        // A path that does not say of what is one of the workload.
+        let of_workload = || field::at(output.get("output")?, &path);
+        field::at(output, &path).or_else(of_workload).cloned()
+    };
+    outputs.iter().filter_map(|(name, path)| Some((name.as_str(), value(path)?))).collect()
+}
+
+/// `properties`, with what `inputs` take put in, as far as it was given.
+pub(crate) fn filled(inputs: &[(String, String)], given: &Map, mut properties: Value) -> Value {
+    for (from, key) in inputs.iter().filter(|(_, key)| !key.is_empty()) {
+        let key = key.strip_prefix("properties.").unwrap_or(key);
+        if let Some(value) = given.get(from) {
+            field::put(&mut properties, &field::steps(key), value.clone());
+        }
+    }
+    properties
 }
 
 /// The name of a definition without the version that may follow it.

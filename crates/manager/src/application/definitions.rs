@@ -11,14 +11,15 @@ use object::{Map, Value, map};
 use parking_lot::Mutex;
 
 use super::declared::{self, Component, bare, text, texts, versioned};
-use super::definition_revisions::{self, Of};
+use super::definition_kinds::DefinitionKind;
+use super::definition_revisions;
 use super::kinds::{
     COMPONENT_DEFINITIONS, DEFINITION_REVISIONS, POLICIES, POLICY_DEFINITIONS, TRAIT_DEFINITIONS,
     WORKFLOW_STEP_DEFINITIONS, WORKFLOWS,
 };
 use super::render::Definitions;
 use super::workflow::Plan;
-use super::{builtin, digest};
+use super::{builtin, digest, library};
 
 /// The namespace of definitions for everybody.
 pub const SYSTEM_NAMESPACE: &str = "vela-system";
@@ -69,7 +70,7 @@ impl Catalogue {
 
     /// Waits until the definitions are known.
     pub async fn synced(&self) {
-        for of in Of::ALL {
+        for of in DefinitionKind::ALL {
             self.cache(of).synced().await;
         }
         for (_, cache) in &self.outside {
@@ -121,12 +122,12 @@ impl Catalogue {
     }
 
     /// The definitions of one kind.
-    pub fn cache(&self, of: Of) -> &Arc<Cache> {
+    pub fn cache(&self, of: DefinitionKind) -> &Arc<Cache> {
         match of {
-            Of::Component => &self.components,
-            Of::Trait => &self.traits,
-            Of::Policy => &self.policies,
-            Of::WorkflowStep => &self.steps,
+            DefinitionKind::Component => &self.components,
+            DefinitionKind::Trait => &self.traits,
+            DefinitionKind::Policy => &self.policies,
+            DefinitionKind::WorkflowStep => &self.steps,
         }
     }
 
@@ -140,30 +141,43 @@ impl Catalogue {
         self.policies.list().into_iter().filter(|policy| is_shaping(policy)).collect()
     }
 
-    /// The definition that an application of a namespace means by `kind`: one of its namespace, or the system's, of the
-    /// version that may be named. What was made a moment ago is asked for.
-    pub async fn find(&self, of: Of, namespace: &str, kind: &str) -> Result<Option<Arc<Value>>, Error> {
+    /// The definition that an application of a namespace means by `kind`: one of its namespace, the system's, or one that
+    /// comes with the program; of the version that may be named. What was made a moment ago is asked for, unless it would
+    /// only take the place of one that comes with the program, and nothing `is_new` that is rendered by it.
+    pub async fn find(
+        &self,
+        of: DefinitionKind,
+        namespace: &str,
+        kind: &str,
+        is_new: bool,
+    ) -> Result<Option<Arc<Value>>, Error> {
         let (name, version) = versioned(kind);
         if let Some(version) = version {
             return self.version(of, namespace, name, version).await;
         }
         let cache = self.cache(of);
-        let cached = cache.get(namespace, name).or_else(|| cache.get(SYSTEM_NAMESPACE, name));
-        match cached {
-            Some(found) => Ok(Some(found)),
-            None => {
-                for place in [namespace, SYSTEM_NAMESPACE] {
-                    if let Some(found) = self.client.api(&of.resource()).find(place, name).await? {
-                        return Ok(Some(Arc::new(found)));
-                    }
+        if let Some(found) = cache.get(namespace, name).or_else(|| cache.get(SYSTEM_NAMESPACE, name)) {
+            return Ok(Some(found));
+        }
+        let own = library::find(of, name).cloned();
+        if own.is_none() || is_new {
+            for place in [namespace, SYSTEM_NAMESPACE] {
+                if let Some(found) = self.client.api(&of.resource()).find(place, name).await? {
+                    return Ok(Some(Arc::new(found)));
                 }
-                Ok(None)
             }
         }
+        Ok(own)
     }
 
     /// A version of a definition: the revision of that name, or the newest of a range such as `1.2`.
-    async fn version(&self, of: Of, namespace: &str, name: &str, version: &str) -> Result<Option<Arc<Value>>, Error> {
+    async fn version(
+        &self,
+        of: DefinitionKind,
+        namespace: &str,
+        name: &str,
+        version: &str,
+    ) -> Result<Option<Arc<Value>>, Error> {
         let changes = self.changes();
         let key = (of.name(), namespace.to_owned(), format!("{name}@{version}"));
         {
@@ -184,7 +198,13 @@ impl Catalogue {
         Ok(Some(found))
     }
 
-    async fn fetch_version(&self, of: Of, namespace: &str, name: &str, version: &str) -> Result<Option<Value>, Error> {
+    async fn fetch_version(
+        &self,
+        of: DefinitionKind,
+        namespace: &str,
+        name: &str,
+        version: &str,
+    ) -> Result<Option<Value>, Error> {
         let api = self.client.api(&DEFINITION_REVISIONS);
         for place in [namespace, SYSTEM_NAMESPACE] {
             let exact = api.find(place, &definition_revisions::revision_name(name, version)).await?;
@@ -263,13 +283,17 @@ impl Known {
     ///
     /// If the server cannot tell.
     pub(super) async fn find(catalogue: &Catalogue, namespace: &str, components: &[Component]) -> Result<Self, String> {
+        Known::find_for(&Finding { catalogue, namespace, is_new: false }, components).await
+    }
+
+    async fn find_for(finding: &Finding<'_>, components: &[Component]) -> Result<Self, String> {
         let mut known = Known::default();
         for component in components {
             if !BUILT_IN.contains(&bare(&component.kind)) {
-                add(catalogue, Of::Component, namespace, &component.kind, &mut known.components).await?;
+                finding.add(DefinitionKind::Component, &component.kind, &mut known.components).await?;
             }
             for attached in &component.traits {
-                add(catalogue, Of::Trait, namespace, &attached.kind, &mut known.traits).await?;
+                finding.add(DefinitionKind::Trait, &attached.kind, &mut known.traits).await?;
             }
         }
         Ok(known)
@@ -288,14 +312,15 @@ impl Known {
         components: &[Component],
         plan: &Plan,
     ) -> Result<Self, String> {
-        let mut known = Known::find(catalogue, namespace, components).await?;
+        let finding = Finding { catalogue, namespace, is_new: true };
+        let mut known = Known::find_for(&finding, components).await?;
         for component in components.iter().filter(|component| bare(&component.kind) == "ref-objects") {
             let objects = referred(reader, namespace, component).await?;
             known.referred.insert(component.name.clone(), objects);
         }
         for step in plan.all() {
             if !BUILT_IN_STEPS.contains(&bare(&step.kind)) {
-                add(catalogue, Of::WorkflowStep, namespace, &step.kind, &mut known.steps).await?;
+                finding.add(DefinitionKind::WorkflowStep, &step.kind, &mut known.steps).await?;
             }
         }
         known.complete(components, plan)?;
@@ -411,19 +436,28 @@ fn alias(known: &mut BTreeMap<String, Arc<Value>>, kind: &str) {
     }
 }
 
-/// Adds the definition of a kind to those that are known, if there is one.
-async fn add(
-    catalogue: &Catalogue,
-    of: Of,
-    namespace: &str,
-    kind: &str,
-    known: &mut BTreeMap<String, Arc<Value>>,
-) -> Result<(), String> {
-    if !known.contains_key(kind) {
-        let found = catalogue.find(of, namespace, kind).await.map_err(|error| error.to_string())?;
-        known.extend(found.map(|found| (kind.to_owned(), found)));
+/// Where definitions are looked for.
+struct Finding<'a> {
+    catalogue: &'a Catalogue,
+    namespace: &'a str,
+    /// Whether something is rendered by them that was not before.
+    is_new: bool,
+}
+
+impl Finding<'_> {
+    /// Adds the definition of a kind to those that are known, if there is one.
+    async fn add(
+        &self,
+        of: DefinitionKind,
+        kind: &str,
+        known: &mut BTreeMap<String, Arc<Value>>,
+    ) -> Result<(), String> {
+        if !known.contains_key(kind) {
+            let found = self.catalogue.find(of, self.namespace, kind, self.is_new).await;
+            known.extend(found.map_err(|error| error.to_string())?.map(|found| (kind.to_owned(), found)));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The objects that a `ref-objects` component names, without what is particular to where they are.

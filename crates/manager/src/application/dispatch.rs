@@ -13,7 +13,7 @@ use super::kinds::TRACKERS;
 use super::names;
 use super::policy::{Collect, Stage};
 use super::tracker::{Entry, ResourceKey, Tracker, Trackers};
-use super::write::{Applied, Writer, described};
+use super::write::{Applied, Attempt, Writer, described};
 
 /// How many objects of one application are worked on at a time (upstream's `max-dispatch-concurrent`).
 const WIDTH: usize = 10;
@@ -51,23 +51,40 @@ pub async fn dispatch(
         let is_new = |entry: &&Entry| recorded.get(&entry.key()) != Some(&entry.raw.as_ref());
         entries.iter().filter(is_new).collect()
     };
-    joined(apply_all(writer, new, true).await)?;
+    let tried = apply_all(writer, new, &|_| Attempt::Trial).await?;
+    let missing: HashSet<ResourceKey> =
+        tried.into_iter().filter(|(_, applied)| *applied == Applied::Made).map(|(key, _)| key).collect();
     {
         let mut dispatcher = dispatcher.lock().await;
         dispatcher.record(&entries).await?;
         dispatcher.claim();
     }
-    joined(apply_all(writer, entries.iter().collect(), false).await)
+    // What the trial has just missed is not looked for again.
+    let attempt = |entry: &Entry| Attempt::Real { is_new: missing.contains(&entry.key()) };
+    apply_all(writer, entries.iter().collect(), &attempt).await?;
+    Ok(())
 }
 
-/// Applies entries side by side; what failed.
-async fn apply_all(writer: Writer<'_>, entries: Vec<&Entry>, dry_run: bool) -> Vec<String> {
+/// Applies entries side by side; what each came to.
+///
+/// # Errors
+///
+/// Everything that failed, in one text.
+async fn apply_all(
+    writer: Writer<'_>,
+    entries: Vec<&Entry>,
+    attempt: &(dyn Fn(&Entry) -> Attempt + Sync),
+) -> Result<Vec<(ResourceKey, Applied)>, String> {
     let work = entries.into_iter().filter_map(|entry| {
         let desired = entry.raw.as_ref()?;
-        let work = async move { writer.apply(entry, desired, Stage::Update, dry_run).await.err() };
+        let attempt = attempt(entry);
+        let work = async move { Ok((entry.key(), writer.apply(entry, desired, Stage::Update, attempt).await?)) };
         Some((entry.cluster.clone(), work.boxed()))
     });
-    side_by_side(work.collect()).await.into_iter().flatten().collect()
+    let (applied, errors): (Vec<_>, Vec<Result<_, String>>) =
+        side_by_side(work.collect()).await.into_iter().partition(Result::is_ok);
+    joined(errors.into_iter().filter_map(Result::err).collect())?;
+    Ok(applied.into_iter().flatten().collect())
 }
 
 /// Does work side by side, that of each cluster by itself, so that a slow one takes no turns from others.
@@ -105,7 +122,7 @@ impl Dispatcher<'_> {
             },
             (None, false) => Ok(false),
             (Some(raw), false) => {
-                let applied = self.writer.apply(entry, raw, Stage::Keep, false).await?;
+                let applied = self.writer.apply(entry, raw, Stage::Keep, Attempt::Real { is_new: false }).await?;
                 Ok(applied == Applied::Stale)
             }
         }

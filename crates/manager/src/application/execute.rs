@@ -1,17 +1,18 @@
 //! Carrying out the steps of a workflow.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use compact_str::CompactString;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt, StreamExt, stream};
 use keeper::Scope;
-use object::{Value, map};
+use object::{Map, Value, map};
 use tokio::sync::Mutex;
 
 use super::builtin::{self, Deed};
 use super::clusters::Fleet;
-use super::declared::{Attached, Component, bare, components, text, texts};
+use super::declared::{self, Attached, Component, bare, components, filled, text, texts};
 use super::dispatch::{Dispatcher, dispatch, named, side_by_side};
 use super::health::Health;
 use super::kinds::APPLICATIONS;
@@ -54,7 +55,7 @@ impl Executor<'_> {
                 if waits && run.state(&step.name).phase == Phase::Pending {
                     return StepOutcome::Suspended(None);
                 }
-                self.deploy(&properties, dispatcher).await
+                self.deploy(&properties, run, dispatcher).await
             }
             _ => match self.builtin(step, run) {
                 Ok(Some((deed, properties))) => self.do_builtin(step, deed, &properties, dispatcher).await,
@@ -271,7 +272,12 @@ impl Executor<'_> {
 
     /// Deploys the components to where the topologies say, as the overrides change them, everywhere at once; what depends
     /// on others after those are healthy.
-    async fn deploy(&mut self, properties: &Value, dispatcher: &mut Dispatcher<'_>) -> Result<StepOutcome, String> {
+    async fn deploy(
+        &mut self,
+        properties: &Value,
+        run: &Run,
+        dispatcher: &mut Dispatcher<'_>,
+    ) -> Result<StepOutcome, String> {
         let policies = self.policies(properties)?;
         let placements = placements(&policies, self.fleet)?;
         let mut components = overridden(components(self.application)?, &policies)?;
@@ -283,8 +289,9 @@ impl Executor<'_> {
         let width = width.filter(|width| *width > 0).unwrap_or(PARALLELISM);
         let writer = dispatcher.writer;
         let dispatcher = Mutex::new(dispatcher);
-        let places =
-            placements.iter().map(|placement| self.deploy_to(placement, &components, width, writer, &dispatcher));
+        let places = placements
+            .iter()
+            .map(|placement| self.deploy_to(placement, &components, (width, &run.outputs), writer, &dispatcher));
         let places = join_all(places).await;
         let mut waiting = Vec::new();
         let mut errors = Vec::new();
@@ -311,38 +318,53 @@ impl Executor<'_> {
     }
 
     /// Brings components to one place, each after those that it needs; what became of each, and which have to wait for
-    /// others.
+    /// others. `width` of them at a time; they may take what steps have `given`.
     async fn deploy_to(
         &self,
         placement: &Placement,
         components: &[Component],
-        width: usize,
+        (width, by_steps): (usize, &Map),
         writer: Writer<'_>,
         dispatcher: &Mutex<&mut Dispatcher<'_>>,
     ) -> (Vec<Brought>, Vec<String>) {
         let mut all = Vec::new();
         let mut healthy: Vec<(&str, &str)> = Vec::new();
         let mut left: Vec<&Component> = components.iter().collect();
+        let mut given = by_steps.clone();
         // Each round brings those whose needs are met; a round that brings nothing ends it.
         loop {
             let is_met = |component: &Component, need: &str| {
                 healthy.contains(&(need, "")) || healthy.contains(&(need, &component.replica_key))
             };
-            let (ready, rest): (Vec<&Component>, Vec<&Component>) =
-                left.into_iter().partition(|component| component.depends_on.iter().all(|need| is_met(component, need)));
+            let is_ready = |component: &&Component| {
+                let givers = components.iter().filter(|giver| component.takes_from(giver));
+                let mut needs = component.depends_on.iter().chain(givers.map(|giver| &giver.name));
+                needs.all(|need| is_met(component, need))
+            };
+            let (ready, rest): (Vec<&Component>, Vec<&Component>) = left.into_iter().partition(is_ready);
             left = rest;
             if ready.is_empty() {
                 let left = left.into_iter().map(|component| component.name.clone()).collect();
                 return (all, left);
             }
+            let taken = &given;
             let work = ready.into_iter().map(|component| async move {
-                (component, self.bring(component, placement, false, writer, dispatcher).await)
+                let wants_output = !component.outputs.is_empty();
+                let mut taking = Cow::Borrowed(component);
+                if !component.inputs.is_empty() {
+                    let properties = filled(&component.inputs, taken, component.properties.clone());
+                    taking.to_mut().properties = properties;
+                }
+                (component, self.bring(&taking, placement, wants_output, writer, dispatcher).await)
             });
             let work: Vec<BoxFuture<'_, _>> = work.map(FutureExt::boxed).collect();
             let done: Vec<(&Component, Brought)> = stream::iter(work).buffered(width).collect().await;
             for (component, brought) in done {
-                if brought.as_ref().is_ok_and(|(service, _)| service.health.healthy) {
+                if let Ok((Service { health: Health { healthy: true, .. }, .. }, live)) = &brought {
                     healthy.push((&component.name, &component.replica_key));
+                    for (name, value) in declared::given(&component.outputs, &live.to_value()) {
+                        given.insert(name, value);
+                    }
                 }
                 all.push(brought);
             }
@@ -389,18 +411,18 @@ impl Executor<'_> {
                 }
                 let objects = match fleet.trouble(&placement.cluster) {
                     Some(why) => Err(why),
-                    None => declared(&entries, dispatcher.writer).await,
+                    None => as_declared(&entries, dispatcher.writer).await,
                 };
                 let first = entries.first().map(|entry| entry.to_object());
                 let seen = match objects {
                     Err(why) => Err(why),
-                    Ok(objects) => {
+                    Ok((objects, are_live)) => {
                         let mut context = context.clone();
                         placement.cluster.clone_into(&mut context.cluster);
                         let definition = definitions.component(&component.kind);
                         let context = &context;
                         let look = Look { component, definition, definitions, placement, context, wants_output: false };
-                        look.at(&objects, dispatcher.writer).await
+                        look.at_known(&objects, &are_live, dispatcher.writer).await
                     }
                 };
                 Some(match seen {
@@ -418,17 +440,19 @@ impl Executor<'_> {
     }
 }
 
-/// The objects of entries as they were declared; where only what they are is recorded, as they live.
-async fn declared(entries: &[&Entry], writer: Writer<'_>) -> Result<Vec<Value>, String> {
+/// The objects of entries as they were declared; where only what they are is recorded, as they live, and which these are.
+async fn as_declared(entries: &[&Entry], writer: Writer<'_>) -> Result<(Vec<Value>, Vec<bool>), String> {
     let mut objects = Vec::with_capacity(entries.len());
+    let mut are_live = Vec::with_capacity(entries.len());
     for entry in entries {
         let live = match entry.raw {
             Some(_) => None,
             None => writer.site(&entry.cluster)?.cluster.get(&entry.identity).await.map_err(|e| e.to_string())?,
         };
+        are_live.push(live.is_some());
         objects.push(live.unwrap_or_else(|| entry.to_object()));
     }
-    Ok(objects)
+    Ok((objects, are_live))
 }
 
 /// What a step comes to whose objects are as they are.

@@ -169,16 +169,27 @@ impl Look<'_> {
     ///
     /// If it cannot be known.
     pub async fn at(&self, objects: &[Value], writer: Writer<'_>) -> Brought {
+        self.at_known(objects, &[], writer).await
+    }
+
+    /// [`Look::at`], where some objects were read a moment ago: `are_live` says which.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be known.
+    pub(super) async fn at_known(&self, objects: &[Value], are_live: &[bool], writer: Writer<'_>) -> Brought {
         let judge = judging(self.definition);
         let mut seen = Vec::with_capacity(objects.len());
-        for object in objects {
+        for (index, object) in objects.iter().enumerate() {
             let part = Part::of(object);
             let is_judged = match part {
                 Part::Workload | Part::Other(_) => judge.is_some(),
                 Part::Trait(kind, _) => judging(self.definitions.of_trait(kind)).is_some(),
             };
             // What has no status needs no look, unless somebody wants to take something from it.
-            let live = if has_status(object) || is_judged || self.wants_output {
+            let live = if are_live.get(index) == Some(&true) {
+                Some(Ok(object.clone()))
+            } else if has_status(object) || is_judged || self.wants_output {
                 let entry = Entry::of(object).ok_or("an object has no apiVersion, kind or name")?;
                 let cluster = writer.site(&entry.cluster)?.cluster;
                 let live = cluster.get(&entry.identity).await.map_err(|error| error.to_string())?;

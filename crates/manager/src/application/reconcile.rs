@@ -1,17 +1,15 @@
 //! One look at one application: what it declares is brought about, what it has is kept, what is garbage goes.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use client::events::EventType;
 use client::{Error, Patch, PatchParams};
-use jiff::Timestamp;
 use object::{Map, Value, map};
 
 use super::actor::Actor;
 use super::collect::Occasion;
 use super::controller::Controller;
-use super::declared::{Component, components, text};
+use super::declared::{Component, components, depends, text};
 use super::definitions::Known;
 use super::digest;
 use super::dispatch::Dispatcher;
@@ -22,6 +20,7 @@ use super::observe::Service;
 use super::placement::{self, Placement};
 use super::policy::Policies;
 use super::render::Context;
+use super::restart::Restart;
 use super::revision::{self, Revision};
 use super::shaping::Shaped;
 use super::status::{AppPhase, Status};
@@ -112,8 +111,9 @@ impl Controller {
             Writer { fleet: &self.fleet, owner: &key, policies: &policies, orphans: false, actor: actor.as_ref() };
         let is_complete = application.str_at(&["status", "workflow", "status"]) == Some("succeeded");
         let mut dispatcher = Dispatcher { writer, client: &self.client, trackers, is_complete };
+        let mut objects = None;
         let again = match declared {
-            Ok(declared) => self.carry_out(application, &declared, &mut dispatcher, &mut status).await?,
+            Ok(declared) => self.carry_out(application, &declared, &mut dispatcher, &mut status, &mut objects).await?,
             Err(stopped) => {
                 // What cannot be read or rendered any more is kept as it was.
                 status.failed(stopped.stage, &stopped.why);
@@ -130,7 +130,7 @@ impl Controller {
         self.write_status(application, status).await?;
         // Clusters that came or went meanwhile have not been looked at.
         if is_steady && clusters == self.fleet.generation() {
-            self.note_steady(application, definitions);
+            self.note_steady(application, definitions, objects);
         }
         Ok(again)
     }
@@ -182,7 +182,7 @@ impl Controller {
         let plan = workflow::plan(&carried, workflow).map_err(Stopped::at("Render"))?;
         let parts = components(&carried).map_err(Stopped::at("Parsed"))?;
         let over = application.at(&["status", "workflow", "finished"]).and_then(Value::as_bool) == Some(true);
-        let over = over && application.annotation(names::RESTART_WORKFLOW).is_none();
+        let over = over && !Restart::of(application, self.now()).is_due(self.now());
         let is_known = revision.as_ref().is_some_and(|revision| over && is_run(application, revision));
         let definitions = match definitions {
             Some(definitions) => definitions,
@@ -268,13 +268,15 @@ impl Controller {
         if is_same { Ok(made) } else { Err(format!("{} exists and is of something else", made.name)) }
     }
 
-    /// Runs the workflow as far as it goes, keeps what there is, and collects garbage.
+    /// Runs the workflow as far as it goes, keeps what there is, and collects garbage. `objects` becomes a digest of what
+    /// the objects were when their health was looked at.
     async fn carry_out(
         &self,
         application: &Value,
         declared: &Declared,
         dispatcher: &mut Dispatcher<'_>,
         status: &mut Status,
+        objects: &mut Option<u64>,
     ) -> Result<Option<Duration>, Error> {
         let now = self.now();
         let Declared { application: carried, revision, definitions, plan, .. } = declared;
@@ -322,7 +324,8 @@ impl Controller {
         let is_lost = !had_tracker && run.is_over();
         // What selectors find is noted when a run begins, too.
         let is_moved = self.is_placed_anew(carried, status) && run.is_over();
-        if self.is_restarted(application).await? || is_lost || is_moved {
+        let restart = self.restart(application, now).await?;
+        if restart.is_due(now) || is_lost || is_moved {
             // Without its tracker the version has nothing that is kept.
             run = Run::new(key, now);
             status.begin();
@@ -353,6 +356,7 @@ impl Controller {
             }
         }
         status.fields.insert("workflow", run.to_value(plan));
+        restart.note(status, run.ended, now);
         if run.is_over() && !was_over {
             self.close_revision(application, revision, &run, plan).await?;
         }
@@ -365,6 +369,7 @@ impl Controller {
         }
         self.keep(application, dispatcher, status).await;
         let mut healthy = true;
+        *objects = self.fleet.versions(&client::cache::key(application));
         if run.phase == RunPhase::Succeeded {
             if let Some(services) = self.look(status, declared, dispatcher).await {
                 healthy = services.iter().all(|service| service.health.healthy);
@@ -426,7 +431,8 @@ impl Controller {
                 self.tell(application, EventType::Warning, "FailedGC", &why);
             }
         }
-        Ok(Some(again.unwrap_or_else(|| self.interval(application))))
+        let again = again.unwrap_or_else(|| self.interval(application));
+        Ok(Some(restart.wait(now).filter(|wait| !wait.is_zero()).map_or(again, |wait| again.min(wait))))
     }
 
     /// Carries out steps until nothing more can be done now; after which time there may be more.
@@ -524,17 +530,6 @@ impl Controller {
         Some(executor.services)
     }
 
-    /// Whether the workflow is to run again; the annotation that says so is taken off.
-    async fn is_restarted(&self, application: &Value) -> Result<bool, Error> {
-        let Some(when) = application.annotation(names::RESTART_WORKFLOW) else { return Ok(false) };
-        let is_due = when == "true" || when.parse::<Timestamp>().is_ok_and(|time| time <= self.now());
-        if is_due {
-            let annotations = map! { names::RESTART_WORKFLOW => Value::Null };
-            self.patch(application, map! { "metadata" => map! { "annotations" => annotations } }.into()).await?;
-        }
-        Ok(is_due)
-    }
-
     /// Notes in the revision what its workflow has come to.
     async fn close_revision(
         &self,
@@ -626,12 +621,6 @@ fn run_key(revision: &Revision) -> &str {
 /// Whether the workflow that the status tells of is that of a revision.
 fn is_run(application: &Value, revision: &Revision) -> bool {
     application.str_at(&["status", "workflow", "appRevision"]) == Some(run_key(revision))
-}
-
-/// Which components each component needs.
-pub(super) fn depends(application: &Value) -> HashMap<String, Vec<String>> {
-    let all = components(application).unwrap_or_default();
-    all.into_iter().map(|component| (component.name, component.depends_on)).collect()
 }
 
 /// Puts what is known of services into a status, in place of what was said of them before.

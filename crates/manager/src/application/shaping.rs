@@ -8,7 +8,7 @@ use object::{Map, Value, map};
 
 use super::controller::Controller;
 use super::declared::bare;
-use super::definition_revisions::Of;
+use super::definition_kinds::DefinitionKind;
 use super::definitions::{SYSTEM_NAMESPACE, is_shaping};
 use super::schematic::Schematic;
 use super::{names, policy};
@@ -51,7 +51,7 @@ impl Controller {
             if is_built_in && !kind.contains('@') {
                 continue;
             }
-            let found = self.catalogue.find(Of::Policy, application.namespace(), kind).await;
+            let found = self.catalogue.find(DefinitionKind::Policy, application.namespace(), kind, true).await;
             match found.map_err(|error| error.to_string())? {
                 Some(found) if is_shaping(&found) => drop(pinned.insert(kind.to_owned(), found)),
                 Some(_) => {}

@@ -5,7 +5,7 @@ use kinds::{Definition, PatchSchema};
 use object::{Map, Value, json, map};
 use patch::strategic::{Error as StrategicError, Member, Schema, Shape};
 
-use super::names;
+use super::{names, order};
 
 const KUBECTL_LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -172,8 +172,11 @@ pub(super) fn patched(object: Value, patch: Value) -> Result<Value, String> {
     let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
         return Err("neither object nor patch may be anything but an object".to_owned());
     };
-    let merged = patch::strategic::apply(object, patch, &Type::of(definition));
-    merged.map(Value::Object).map_err(|error| error.message)
+    let before = Value::Object(object.clone());
+    let merged = patch::strategic::apply(object, patch, &Type::of(definition)).map_err(|error| error.message)?;
+    let mut merged = Value::Object(merged);
+    order::keep(&before, &mut merged);
+    Ok(merged)
 }
 
 /// Who may write a live object.

@@ -25,8 +25,36 @@ pub enum Applied {
         /// Whether something was written.
         written: bool,
     },
+    /// There was no such object, and it was made.
+    Made,
     /// Others deleted it, and a policy says that it does not come back.
     Stale,
+}
+
+/// How an object is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// Without effect, to see whether it can be.
+    Trial,
+    /// So that it is what is declared.
+    Real {
+        /// A trial found a moment ago that there is no such object.
+        is_new: bool,
+    },
+}
+
+/// Why an object was not written.
+enum Failure {
+    /// It became another, or went, since it was looked at.
+    Moved(String),
+    /// Anything else.
+    Lasting(String),
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Self {
+        Failure::Lasting(why)
+    }
 }
 
 /// Writes objects for one application.
@@ -82,7 +110,14 @@ impl Writer<'_> {
     /// # Errors
     ///
     /// Why it cannot be; nothing was written then.
-    pub async fn apply(&self, entry: &Entry, desired: &Value, stage: Stage, dry_run: bool) -> Result<Applied, String> {
+    pub async fn apply(
+        &self,
+        entry: &Entry,
+        desired: &Value,
+        stage: Stage,
+        attempt: Attempt,
+    ) -> Result<Applied, String> {
+        let dry_run = attempt == Attempt::Trial;
         let id = &entry.identity;
         let content = digest::of(desired).max(1);
         let Site { cluster, keeper, .. } = self.site(&entry.cluster)?;
@@ -94,7 +129,7 @@ impl Writer<'_> {
         }
         let mut applied = Applied::Done { written: false };
         let work = async {
-            let (now, live) = self.write(cluster.as_ref(), id, desired, stage, dry_run).await?;
+            let (now, live) = self.write(cluster.as_ref(), id, desired, stage, attempt).await?;
             applied = now;
             Ok::<_, String>(live)
         };
@@ -104,24 +139,52 @@ impl Writer<'_> {
         }
         let live = keeper.noting(id, work).await?;
         if live.is_some() {
-            let repaired = stage == Stage::Keep && applied == Applied::Done { written: true };
+            let is_written = matches!(applied, Applied::Made | Applied::Done { written: true });
+            let repaired = stage == Stage::Keep && is_written;
             keeper.settle(self.owner, id, content, repaired);
         }
         Ok(applied)
     }
 
+    /// Writes an object as it is found. What others changed or made meanwhile is looked at once more.
     async fn write(
         &self,
         cluster: &dyn Cluster,
         id: &Identity,
         desired: &Value,
         stage: Stage,
-        dry_run: bool,
+        attempt: Attempt,
     ) -> Result<(Applied, Option<Value>), String> {
-        let failed = |error: Error| format!("{}: {error}", described(id));
-        let live = cluster.get(id).await.map_err(failed)?;
+        let dry_run = attempt == Attempt::Trial;
+        let find = async || cluster.get(id).await.map_err(|error| format!("{}: {error}", described(id)));
+        let live = if attempt == (Attempt::Real { is_new: true }) { None } else { find().await? };
+        match self.write_over(cluster, id, live, desired, stage, dry_run).await {
+            Ok(written) => Ok(written),
+            Err(Failure::Lasting(why)) => Err(why),
+            Err(Failure::Moved(_)) => {
+                let again = self.write_over(cluster, id, find().await?, desired, stage, dry_run).await;
+                again.map_err(|(Failure::Moved(why) | Failure::Lasting(why))| why)
+            }
+        }
+    }
+
+    /// Writes an object over the `live` one that was found.
+    async fn write_over(
+        &self,
+        cluster: &dyn Cluster,
+        id: &Identity,
+        live: Option<Value>,
+        desired: &Value,
+        stage: Stage,
+        dry_run: bool,
+    ) -> Result<(Applied, Option<Value>), Failure> {
+        let failed = |error: Error| {
+            let why = format!("{}: {error}", described(id));
+            let is_moved = error.is_already_exists() || error.is_conflict() || error.is_not_found();
+            if is_moved { Failure::Moved(why) } else { Failure::Lasting(why) }
+        };
         if live.as_ref().is_some_and(is_deleted) {
-            return Err(format!("{} is being deleted", described(id)));
+            return Err(format!("{} is being deleted", described(id)).into());
         }
         let rights = self.policies.rights(desired);
         let (wanted, declared) = match three_way::access(live.as_ref(), self.owner, rights, &described(id))? {
@@ -161,6 +224,7 @@ impl Writer<'_> {
         };
         let change = three_way::change(live.as_ref(), &wanted, &declared, &self.policies.strategy(desired))
             .map_err(|error| format!("{}: {error}", described(id)))?;
+        let is_made = matches!(change, Change::Create(_));
         let params = WriteParams { field_manager: MANAGER.into(), dry_run, ..WriteParams::default() };
         let written = match change {
             Change::None => return Ok((Applied::Done { written: false }, live)),
@@ -174,7 +238,8 @@ impl Writer<'_> {
                 cluster.create(id, &object, &params).await
             }
         };
-        Ok((Applied::Done { written: true }, Some(written.map_err(failed)?)))
+        let applied = if is_made { Applied::Made } else { Applied::Done { written: true } };
+        Ok((applied, Some(written.map_err(failed)?)))
     }
 
     /// The live object of an entry, if the application owns or shares it.

@@ -5,8 +5,11 @@
 mod definitions;
 mod election;
 mod fixture;
+mod keeping;
+mod library;
 mod life;
 mod reported;
+mod running;
 mod scenarios;
 mod schematics;
 mod script;

@@ -4,7 +4,8 @@ use std::panic::AssertUnwindSafe;
 
 use client::Resource;
 use client::resources::{
-    CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS, SERVICES, STATEFUL_SETS,
+    CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS, JOBS, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS, SERVICES,
+    STATEFUL_SETS,
 };
 use futures_util::FutureExt;
 use manager::application::kinds;
@@ -63,6 +64,7 @@ fn resource(object: &str) -> (Resource, &str) {
         "secret" => SECRETS,
         "deployment" => DEPLOYMENTS,
         "statefulset" => STATEFUL_SETS,
+        "job" => JOBS,
         "service" => SERVICES,
         "clusterrole" => CLUSTER_ROLES,
         "app" => kinds::APPLICATIONS,

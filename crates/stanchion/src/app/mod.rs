@@ -1,6 +1,7 @@
 //! `stanchion app`: the day's work with Applications.
 
 mod commands;
+mod definitions;
 mod view;
 
 use crate::cluster::{ClusterArgs, Failure};
@@ -25,6 +26,21 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Cluster(Action),
+    /// List the types of components and traits that come along, or show one of them
+    #[command(visible_alias = "def")]
+    Definitions {
+        /// Name of a type [default: all]
+        name: Option<String>,
+        #[command(flatten)]
+        form: Form,
+    },
+}
+
+/// What is done in a cluster.
+#[derive(Debug, Subcommand)]
+enum Action {
     /// Apply a file of Applications and other objects
     Up {
         /// YAML or JSON file; - for standard input
@@ -146,26 +162,30 @@ impl Shown {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<(), Failure> {
+    let action = match args.command {
+        Command::Cluster(action) => action,
+        Command::Definitions { name, form } => return definitions::show(name.as_deref(), form.output),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (client, namespace) = args.cluster.session()?;
     runtime.block_on(async {
         let session = commands::Session::new(client, namespace, args.cluster_namespace);
-        match args.command {
-            Command::Up { file, publish_version, wait } => session.up(&file, publish_version.as_deref(), wait).await,
-            Command::List { all_namespaces, selector, form } => {
+        match action {
+            Action::Up { file, publish_version, wait } => session.up(&file, publish_version.as_deref(), wait).await,
+            Action::List { all_namespaces, selector, form } => {
                 session.list(all_namespaces, &selector, form.output).await
             }
-            Command::Status { name, tree, detail, form } => {
+            Action::Status { name, tree, detail, form } => {
                 session.status(&name, Shown::of(tree, detail), form.output).await
             }
-            Command::Diff { name } => session.diff(&name).await,
-            Command::History { name, form } => session.history(&name, form.output).await,
-            Command::Rollback { name, to, wait } => session.rollback(&name, to.as_deref(), wait).await,
-            Command::Suspend { name } => session.set_suspended(&name, true).await,
-            Command::Resume { name } => session.set_suspended(&name, false).await,
-            Command::Terminate { name } => session.terminate(&name).await,
-            Command::Restart { name } => session.restart(&name).await,
-            Command::Delete { name, orphan, wait } => session.delete(&name, orphan, wait).await,
+            Action::Diff { name } => session.diff(&name).await,
+            Action::History { name, form } => session.history(&name, form.output).await,
+            Action::Rollback { name, to, wait } => session.rollback(&name, to.as_deref(), wait).await,
+            Action::Suspend { name } => session.set_suspended(&name, true).await,
+            Action::Resume { name } => session.set_suspended(&name, false).await,
+            Action::Terminate { name } => session.terminate(&name).await,
+            Action::Restart { name } => session.restart(&name).await,
+            Action::Delete { name, orphan, wait } => session.delete(&name, orphan, wait).await,
         }
     })
 }

@@ -200,14 +200,26 @@ impl Session {
     /// Gives a cluster a name for people.
     pub async fn alias(&self, name: &str, alias: &str) -> Result<(), Failure> {
         self.known(name).await?;
-        let alias = if alias.is_empty() { Value::Null } else { alias.into() };
-        self.change(name, map! { "annotations" => map! { names::ALIAS => alias } }).await
+        let given = if alias.is_empty() { Value::Null } else { alias.into() };
+        self.change(name, map! { "annotations" => map! { names::ALIAS => given } }).await?;
+        match alias {
+            "" => say!("cluster {name} has no alias"),
+            alias => say!("cluster {name} has the alias {alias}"),
+        }
+        Ok(())
     }
 
     /// Sets labels of a cluster.
     pub async fn add_labels(&self, name: &str, labels: &[String]) -> Result<(), Failure> {
-        self.known(name).await?;
-        self.change(name, map! { "labels" => pairs(labels)? }).await
+        let secret = self.known(name).await?;
+        let labels = pairs(labels)?;
+        if labels.iter().all(|(key, value)| secret.label(key) == value.as_str()) {
+            say!("cluster {name} not labeled: it has them already");
+            return Ok(());
+        }
+        self.change(name, map! { "labels" => labels }).await?;
+        say!("cluster {name} labeled");
+        Ok(())
     }
 
     /// Takes labels of a cluster away.
@@ -218,7 +230,9 @@ impl Session {
         }
         let labels = keys.iter().map(|key| check_key(key).map(|()| (key.as_str(), Value::Null)));
         let labels: Map = labels.collect::<Result<_, _>>()?;
-        self.change(name, map! { "labels" => labels }).await
+        self.change(name, map! { "labels" => labels }).await?;
+        say!("cluster {name} unlabeled");
+        Ok(())
     }
 }
 

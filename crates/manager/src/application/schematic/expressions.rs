@@ -6,7 +6,7 @@ use cel::env::Env;
 use object::{Map, Value, json};
 
 use super::super::expression::{Expression, environment};
-use super::Renderer;
+use super::{Renderer, SPREAD};
 
 static NAMES: LazyLock<Env> = LazyLock::new(|| environment(&["parameter", "context"]));
 
@@ -39,8 +39,11 @@ fn filled(place: &str, tree: &Value, variables: &[(&str, &Value)], depth: usize)
             Value::Array(all)
         }
         Value::Object(members) => {
-            let mut all = Map::new();
-            for (key, member) in members.iter() {
+            let mut all = match members.get(SPREAD) {
+                Some(tree) => spread(&format!("{place}.{SPREAD}"), tree, variables, depth + 1)?,
+                None => Map::new(),
+            };
+            for (key, member) in members.iter().filter(|(key, _)| *key != SPREAD) {
                 let place = format!("{place}.{key}");
                 let new = filled(&place, member, variables, depth + 1)?;
                 if new.is_null() && !member.is_null() {
@@ -55,6 +58,15 @@ fn filled(place: &str, tree: &Value, variables: &[(&str, &Value)], depth: usize)
         }
         fixed => fixed.clone(),
     })
+}
+
+/// The members that an object takes from another.
+fn spread(place: &str, tree: &Value, variables: &[(&str, &Value)], depth: usize) -> Result<Map, String> {
+    match filled(place, tree, variables, depth)? {
+        Value::Object(members) => Ok(members),
+        Value::Null => Ok(Map::new()),
+        other => Err(format!("{place}: must be an object, not a {}", other.type_name())),
+    }
 }
 
 /// A part of a string.

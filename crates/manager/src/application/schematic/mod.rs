@@ -32,6 +32,9 @@
 //! A trait may have `outputs`, and change what it is attached to: `patch` the workload and `patchOutputs` by name (merged
 //! as kubectl does: lists of built-in kinds by their keys), and `jsonPatch` (RFC 6902, of the workload).
 //!
+//! In `cel`, the members of an object that a member `...` gives are members of the object it stands in, unless they stand
+//! there themselves: `labels: {"...": "${parameter.?labels}", app: "${context.name}"}`.
+//!
 //! Where a server's own CustomResourceDefinition prunes `spec.schematic`, the same may stand in
 //! `spec.extension.schematic`.
 
@@ -42,7 +45,12 @@ mod template;
 
 use object::{Map, Value, map};
 
+use super::library;
+
 pub use health::Verdict;
+
+/// The name of a member that stands for all members of its value.
+const SPREAD: &str = "...";
 
 /// What a definition renders.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -101,9 +109,16 @@ impl<'a> Schematic<'a> {
         }
         let has = |key| given.is_some_and(|given| given.get(key).is_some());
         Err(match (has("cue"), has("terraform")) {
-            (true, _) => format!(
-                "definition {name}: CUE templates are not supported; write spec.schematic.template or spec.schematic.cel"
-            ),
+            (true, _) => {
+                let rest =
+                    match library::all().any(|own| (own.name(), own.get("kind")) == (name, definition.get("kind"))) {
+                        true => "; without this definition, the one of that name that comes with Stanchion counts",
+                        false => "",
+                    };
+                format!(
+                    "definition {name}: CUE templates are not supported; write spec.schematic.template or spec.schematic.cel{rest}"
+                )
+            }
             (_, true) => format!("definition {name}: Terraform is not supported"),
             _ => format!("definition {name}: there is neither spec.schematic.template nor spec.schematic.cel"),
         })
@@ -207,6 +222,17 @@ fn named(
     let members = tree.as_object().ok_or_else(|| format!("{place} is no object"))?;
     let mut all = Vec::with_capacity(members.len());
     for (name, tree) in members.iter() {
+        if name == SPREAD {
+            let place = format!("{place}.{name}");
+            match fill(&place, tree)? {
+                Value::Object(members) => {
+                    all.extend(members.into_iter().map(|(name, object)| (name.to_string(), object)))
+                }
+                Value::Null => {}
+                other => return Err(format!("{place}: must be an object, not a {}", other.type_name())),
+            }
+            continue;
+        }
         all.extend(included(&format!("{place}.{name}"), tree, fill)?.map(|object| (name.to_owned(), object)));
     }
     Ok(all)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use object::{Map, Value, map};
 
-use super::super::field;
+use super::super::declared::{filled, given};
 use super::steps::{Mode, Plan, Step};
 
 /// What a step has come to.
@@ -432,13 +432,8 @@ impl Run {
         match outcome {
             StepOutcome::Succeeded(output) => {
                 state.phase = Phase::Succeeded;
-                for (name, path) in &step.outputs {
-                    let path = field::steps(path.strip_prefix("context.").unwrap_or(path));
-                    // A path that does not say of what is one of the workload.
-                    let of_workload = || field::at(output.get("output")?, &path);
-                    if let Some(value) = field::at(&output, &path).or_else(of_workload) {
-                        self.outputs.insert(name.as_str(), value.clone());
-                    }
+                for (name, value) in given(&step.outputs, &output) {
+                    self.outputs.insert(name, value);
                 }
             }
             StepOutcome::Waiting(message) => {
@@ -458,14 +453,8 @@ impl Run {
     }
 
     /// `properties`, with what a step takes from others put in.
-    pub fn filled(&self, step: &Step, mut properties: Value) -> Value {
-        for (from, key) in step.inputs.iter().filter(|(_, key)| !key.is_empty()) {
-            let key = key.strip_prefix("properties.").unwrap_or(key);
-            if let Some(value) = self.outputs.get(from) {
-                field::put(&mut properties, &field::steps(key), value.clone());
-            }
-        }
-        properties
+    pub fn filled(&self, step: &Step, properties: Value) -> Value {
+        filled(&step.inputs, &self.outputs, properties)
     }
 
     /// Somebody resumed a suspended run: the steps that only wait for that are through, others are carried out.

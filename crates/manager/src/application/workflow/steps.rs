@@ -2,7 +2,7 @@
 
 use object::{Value, map};
 
-use super::super::declared::{bare, text, texts};
+use super::super::declared::{bare, inputs, outputs, text, texts};
 
 /// How steps follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,10 +59,6 @@ impl Step {
     fn read(step: &Value, position: &str) -> Self {
         let name = text(step, "name");
         let name = if name.is_empty() { format!("step-{position}") } else { name };
-        let pairs = |list: &str, first: &str, second: &str| {
-            let items = step.get(list).and_then(Value::as_array).unwrap_or_default();
-            items.iter().map(|item| (text(item, first), text(item, second))).collect()
-        };
         let sub_steps = step.get("subSteps").and_then(Value::as_array).unwrap_or_default();
         let sub_steps = sub_steps.iter().enumerate();
         Step {
@@ -70,8 +66,8 @@ impl Step {
             when: text(step, "if"),
             timeout: text(step, "timeout"),
             depends_on: texts(step, "dependsOn"),
-            inputs: pairs("inputs", "from", "parameterKey"),
-            outputs: pairs("outputs", "name", "valueFrom"),
+            inputs: inputs(step),
+            outputs: outputs(step),
             properties: step.get("properties").cloned().unwrap_or_default(),
             sub_steps: sub_steps.map(|(index, step)| Step::read(step, &format!("{position}-{index}"))).collect(),
             name,
