@@ -28,7 +28,6 @@ fn k(value: &str) -> String {
 }
 
 fn dispatch_and_keep() -> Vec<Row> {
-    let one = || spec(&[map("a", "1")]);
     let once = |strategy: &str| {
         let rule =
             format!("{{enable: true, rules: [{{selector: {{resourceTypes: [Deployment]}}, strategy: {strategy}}}]}}");
