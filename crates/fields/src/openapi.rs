@@ -154,7 +154,8 @@ impl<'d> Converter<'d> {
             "array" => Atom { list: Some(self.list(schema, preserve)), ..Atom::default() },
             "integer" | "number" => scalar(Scalar::Numeric),
             "boolean" => scalar(Scalar::Boolean),
-            "string" if matches!(format, "" | "byte") => scalar(Scalar::String),
+            // Formats of definitions are value validations, which upstream strips before it makes a merge schema.
+            "string" if self.definitions.is_none() || matches!(format, "" | "byte") => scalar(Scalar::String),
             _ => scalar(Scalar::Untyped),
         }
     }

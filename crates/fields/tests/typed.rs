@@ -32,6 +32,9 @@ properties:
     x-kubernetes-list-map-keys: [k, p]
     items: {type: object, properties: {k: {type: string}, p: {type: integer, default: 1}, v: {type: string}}}
   any: {x-kubernetes-preserve-unknown-fields: true}
+  open: {type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-map-type: atomic}
+  scalars: {type: object, additionalProperties: {x-kubernetes-int-or-string: true}, x-kubernetes-map-type: atomic}
+  date: {type: string, format: date}
 ",
         )),
         false,
@@ -50,6 +53,7 @@ fn what_does_not_fit_is_told_in_upstreams_words() {
         ("{s: null, num: null, m: null, l: null, lm: null, any: null}", ""),
         ("{s: 1}", ".s: expected string, got &value.valueUnstructured{Value:1}"),
         ("{s: [a]}", ".s: expected string, got &value.valueUnstructured{Value:[]interface {}{\"a\"}}"),
+        ("{date: 1}", ".date: expected string, got &value.valueUnstructured{Value:1}"),
         ("{num: x}", ".num: expected numeric (int or float), got string"),
         ("{b: 1}", ".b: expected boolean, got &{1}"),
         ("{m: x}", ".m: expected map, got &{x}"),
@@ -190,6 +194,9 @@ fn ownership_below_what_became_atomic_becomes_ownership_of_it() {
         (r#"{"f:am":{"f:a":{}},"f:s":{}}"#, r#"{"f:am":{},"f:s":{}}"#),
         (r#"{"f:l":{".":{},"v:\"a\"":{}}}"#, r#"{"f:l":{}}"#),
         (r#"{"f:m":{}}"#, ""),
+        // Nothing says what is in these, atomic or not.
+        (r#"{"f:open":{"f:x":{}}}"#, ""),
+        (r#"{"f:scalars":{"f:x":{"f:y":{}}}}"#, ""),
         (r#"{"f:gone":{"f:x":{}},"f:st":{"f:x":{}}}"#, ""),
     ] {
         let set = FieldSet::from_text(set.as_bytes()).unwrap();

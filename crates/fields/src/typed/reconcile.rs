@@ -1,7 +1,7 @@
 //! Bringing a set that was written under another schema in line with the present one.
 
 use crate::path::PathElement;
-use crate::schema::{ListKind, TypeId, TypeSchema};
+use crate::schema::{ListKind, MapType, Scalar, TypeId, TypeSchema};
 use crate::set::{FieldSet, Node};
 
 /// Replaces ownership below a container that is atomic now by ownership of the container. `None` where nothing is to
@@ -16,6 +16,9 @@ pub fn reconcile(schema: &TypeSchema, set: &FieldSet) -> Option<FieldSet> {
 fn below(schema: &TypeSchema, ty: TypeId, set: &FieldSet) -> Option<FieldSet> {
     let mut changed: Vec<(usize, Option<FieldSet>)> = Vec::new();
     let atom = schema.atom(ty);
+    if atom.map.as_ref().is_some_and(|map| is_undescribed(schema, map)) {
+        return None;
+    }
     for (i, node) in set.nodes().iter().enumerate().filter(|(_, n)| !n.children.is_empty()) {
         let child = match (&node.element, &atom.map, &atom.list) {
             (PathElement::Field(name), Some(map), _) => map.type_of(name),
@@ -45,8 +48,15 @@ fn below(schema: &TypeSchema, ty: TypeId, set: &FieldSet) -> Option<FieldSet> {
 fn is_atomic(schema: &TypeSchema, ty: TypeId) -> bool {
     let atom = schema.atom(ty);
     match (&atom.map, atom.scalar, &atom.list) {
-        (Some(map), ..) => map.atomic,
+        (Some(map), ..) => map.atomic && !is_undescribed(schema, map),
         (None, None, Some(list)) => list.kind == ListKind::Atomic,
         _ => false,
     }
+}
+
+/// Whether a map declares no fields and takes anything at any of them, as `x-kubernetes-preserve-unknown-fields` without
+/// properties does. Upstream leaves alone what is owned in such a map, whatever the map is now.
+fn is_undescribed(schema: &TypeSchema, map: &MapType) -> bool {
+    map.is_empty()
+        && map.element.is_some_and(|element| schema.atom(element).scalar == Some(Scalar::Untyped))
 }
