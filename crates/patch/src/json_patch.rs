@@ -2,7 +2,8 @@
 //!
 //! Its quirks are kept, because clients live with them: `replace` sets a missing member, `copy` of a missing member
 //! sets null, negative indices count from the end, a path without the leading slash loses its first part, `replace`
-//! of the whole document by a scalar does nothing, and `test` takes a missing member for null.
+//! of the whole document by a scalar does nothing, and `test` takes a missing member for
+//! null, on both sides.
 
 use std::fmt;
 
@@ -212,7 +213,8 @@ fn apply_one(document: &mut Value, operation: &Map, copied: &mut usize) -> Resul
             let words = failed(format!("is missing path: {path}"), format!("in test for path: '{path}'"));
             let found = if path.is_empty() { Some(&*document) } else { get(document, path).map_err(words)? };
             match (found, operation.get("value")) {
-                (None, Some(Value::Null)) => Ok(()),
+                (None, None | Some(Value::Null)) => Ok(()),
+                (Some(Value::Null), None) if !path.is_empty() => Ok(()),
                 (Some(found), Some(wanted)) if found == wanted => Ok(()),
                 _ => Err(Error(format!("testing value {path} {FAILED_TEST}"))),
             }
@@ -375,6 +377,8 @@ mod tests {
             (r#"{"op":"test","path":"/l","value":["x","y"]}"#, document),
             (r#"{"op":"test","path":"/m/k","value":null}"#, document),
             (r#"{"op":"test","path":"/zz","value":null}"#, document),
+            (r#"{"op":"test","path":"/zz"}"#, document),
+            (r#"{"op":"test","path":"/m/k"}"#, document),
         ] {
             assert_eq!(apply(document, &format!("[{operation}]")).as_deref(), Ok(expected), "{operation}");
         }

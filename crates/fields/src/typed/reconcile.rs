@@ -57,6 +57,5 @@ fn is_atomic(schema: &TypeSchema, ty: TypeId) -> bool {
 /// Whether a map declares no fields and takes anything at any of them, as `x-kubernetes-preserve-unknown-fields` without
 /// properties does. Upstream leaves alone what is owned in such a map, whatever the map is now.
 fn is_undescribed(schema: &TypeSchema, map: &MapType) -> bool {
-    map.is_empty()
-        && map.element.is_some_and(|element| schema.atom(element).scalar == Some(Scalar::Untyped))
+    map.is_empty() && map.element.is_some_and(|element| schema.atom(element).scalar == Some(Scalar::Untyped))
 }

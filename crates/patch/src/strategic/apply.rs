@@ -84,7 +84,8 @@ pub(super) fn merge_list_member<S: Schema>(
     mode: Mode,
 ) -> Result<Vec<Value>, Error> {
     let (_, strategy) = member.strategies()?;
-    if strategy != super::MERGE {
+    // What is to be deleted is deleted, however the list is merged otherwise.
+    if strategy != super::MERGE && !is_deletion {
         return Ok(patch);
     }
     Lists { schema: &member.schema, merge_key: &member.merge_key, mode }.merge(original, patch, is_deletion)

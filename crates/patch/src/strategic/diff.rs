@@ -178,6 +178,8 @@ fn diff_objects<S: Schema>(
     let keyed = |list: &[Value]| {
         let mut keyed: Vec<(String, Value)> =
             list.iter().map(|item| (item.get(merge_key).map(go::plain).unwrap_or_default(), item.clone())).collect();
+        // Upstream's comparison calls equal keys smaller, so that its sort puts the later one first.
+        keyed.reverse();
         keyed.sort_by(|(left, _), (right, _)| left.cmp(right));
         keyed
     };

@@ -169,6 +169,7 @@ pub(super) fn in_order(
     kind: ItemKind,
 ) -> Result<Vec<Value>, Error> {
     if kind == ItemKind::Objects && !merge_key.is_empty() {
+        findable(&merged, order, merge_key)?;
         require_keys(merge_key, &[&merged, order])?;
     }
     let places = |list: &[Value]| {
@@ -206,6 +207,20 @@ pub(super) fn in_order(
         woven.extend(next);
     }
     Ok(woven)
+}
+
+/// Each of the merged items is looked for in `order`, which fails where something that is no object comes before it.
+fn findable(merged: &[Value], order: &[Value], merge_key: &str) -> Result<(), Error> {
+    let Some(stranger) = order.iter().position(|item| !matches!(item, Value::Object(_))) else { return Ok(()) };
+    let before: HashSet<Identity> =
+        order[..stranger].iter().filter_map(|i| i.get(merge_key)).map(Identity::of).collect();
+    for item in merged {
+        let key = item.get(merge_key).ok_or_else(|| Error::no_merge_key(item, merge_key))?;
+        if !before.contains(&Identity::of(key)) {
+            return Err(Error::internal(format!("value for key {stranger} is not a map")));
+        }
+    }
+    Ok(())
 }
 
 /// Every item must be an object with the merge key.

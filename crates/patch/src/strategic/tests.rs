@@ -145,6 +145,12 @@ fn patches_do_what_the_directives_say() {
             r#"{"finalizers":["d","b","c"]}"#,
         ),
         ("{}", r#"{"$deleteFromPrimitiveList/finalizers":["a"]}"#, "{}"),
+        // Deleting from a list that is otherwise replaced.
+        (
+            r#"{"containers":[{"name":"a","args":["x","y"]}]}"#,
+            r#"{"containers":[{"name":"a","$deleteFromPrimitiveList/args":["x"]}]}"#,
+            r#"{"containers":[{"args":["y"],"name":"a"}]}"#,
+        ),
         // Members to retain.
         (
             r#"{"strategy":{"type":"R","rolling":{"a":"1"}}}"#,
@@ -195,6 +201,12 @@ fn bad_patches_are_refused_in_upstreams_words() {
             Internal,
             "list element types are not identical: [[map[name:a]] [a]]",
         ),
+        (
+            r#"{"containers":[{"name":"a"},{"name":"b"}]}"#,
+            r#"{"$setElementOrder/containers":[{"name":"a"},"b"]}"#,
+            Internal,
+            "value for key 1 is not a map",
+        ),
         (r#"{"containers":[[]]}"#, r#"{"containers":[[]]}"#, Unprocessable, "lists of lists are not supported"),
         (r#"{"keyless":[{}]}"#, r#"{"keyless":[{}]}"#, Internal, "cannot merge lists without merge key for struct"),
         (r#"{"zz":{}}"#, r#"{"zz":{}}"#, Internal, r#"unable to find api field in struct Pod for the json field "zz""#),
@@ -243,6 +255,16 @@ fn a_difference_is_said_with_directives() {
         let patched = apply(map(original), patch, &&POD).unwrap();
         assert_eq!(patched, map(modified), "{original} {modified}");
     }
+}
+
+#[test]
+fn of_items_with_one_key_the_last_ones_are_compared() {
+    let original = r#"{"containers":[{"name":"a","image":"1"}]}"#;
+    let modified = r#"{"containers":[{"name":"a","image":"2"},{"name":"a","image":"1"}]}"#;
+    let patch = two_way(&map(original), &map(modified), &&POD).unwrap();
+    let expected =
+        r#"{"$setElementOrder/containers":[{"name":"a"},{"name":"a"}],"containers":[{"image":"2","name":"a"}]}"#;
+    assert_eq!(text(patch), expected);
 }
 
 #[test]
