@@ -40,7 +40,7 @@ fn walk(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError
 }
 
 fn set(items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    for i in second_places(items.iter().map(|item| Some(identity(item)))) {
+    for i in second_places(items.iter().map(identity)) {
         if let Some(item) = items.get(i) {
             errors.push(FieldError::duplicate(&path.index(i), item));
         }
@@ -48,18 +48,23 @@ fn set(items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
 }
 
 fn map(items: &[Value], keys: &[CompactString], path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    for (i, item) in items.iter().enumerate() {
-        if item.as_object().is_none() && !item.is_null() {
-            errors.push(FieldError::invalid(&path.index(i), item, "must be an object for an array of list-type map"));
-        }
+    // Of what is no object only the first is told, and nothing else about the list.
+    let stranger = items.iter().enumerate().find(|(_, item)| !matches!(item, Value::Object(_) | Value::Null));
+    if let Some((i, item)) = stranger {
+        errors.push(FieldError::invalid(&path.index(i), item, "must be an object for an array of list-type map"));
+        return;
     }
-    let key_of = |item: &Value| -> Option<Value> {
-        let members = item.as_object()?;
-        let set = keys.iter().filter_map(|k| Some((k.as_str(), members.get(k)?.clone())));
-        Some(Value::Object(set.collect::<Map>()))
+    // Null is an item without keys.
+    let key_of = |item: &Value| {
+        let set = keys.iter().filter_map(|k| Some((k.as_str(), item.get(k)?.clone())));
+        Value::Object(set.collect::<Map>())
     };
-    for i in second_places(items.iter().map(|item| key_of(item).map(|key| json::to_string(&key)))) {
-        if let Some(key) = items.get(i).and_then(key_of) {
+    let told_apart_by = |item: &Value| match keys {
+        [only] => item.get(only).map_or_else(|| "none".to_owned(), identity),
+        _ => json::to_string(&key_of(item)),
+    };
+    for i in second_places(items.iter().map(told_apart_by)) {
+        if let Some(key) = items.get(i).map(key_of) {
             errors.push(FieldError::duplicate(&path.index(i), &key));
         }
     }
@@ -75,11 +80,10 @@ fn identity(value: &Value) -> String {
 }
 
 /// The index of the second occurrence of each text that occurs more than once.
-fn second_places(texts: impl Iterator<Item = Option<String>>) -> Vec<usize> {
+fn second_places(texts: impl Iterator<Item = String>) -> Vec<usize> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut out = Vec::new();
     for (i, text) in texts.enumerate() {
-        let Some(text) = text else { continue };
         let count = seen.entry(text).or_insert(0);
         *count += 1;
         if *count == 2 {
@@ -100,17 +104,21 @@ mod tests {
             "s":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
             "m":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object"}}}}"#;
         let schema = Structural::new(&json::parse(schema.as_bytes()).unwrap()).unwrap();
-        let value = json::parse(br#"{"s":["a","b","a","a"],"m":[{"k":1,"v":2},{"k":1},{},{"v":1},5]}"#).unwrap();
+        let value =
+            json::parse(br#"{"s":["a","b","a","a"],"m":[{"k":1,"v":2},{"k":1},{},{"v":1},null,{"k":1.0}]}"#).unwrap();
         let errors: Vec<String> =
             validate(schema.root(), &value, &Path::ROOT).iter().map(ToString::to_string).collect();
         assert_eq!(
             errors,
             [
-                "m[4]: Invalid value: 5: must be an object for an array of list-type map",
                 "m[1]: Duplicate value: map[string]interface {}{\"k\":1}",
                 "m[3]: Duplicate value: map[string]interface {}{}",
                 "s[2]: Duplicate value: \"a\"",
             ]
         );
+        let value = json::parse(br#"{"m":[{"k":1},{"k":1},5,6]}"#).unwrap();
+        let errors: Vec<String> =
+            validate(schema.root(), &value, &Path::ROOT).iter().map(ToString::to_string).collect();
+        assert_eq!(errors, ["m[2]: Invalid value: 5: must be an object for an array of list-type map"]);
     }
 }

@@ -114,10 +114,15 @@ impl Version {
 
     fn prune(&self, object: &mut Value, malformed: Malformed, track: bool) -> Result<Vec<String>, Unfit> {
         let mut unknown = metadata::coerce_object(object, malformed).map_err(Unfit)?;
-        unknown.extend(prune::prune(&self.schema, object, track));
+        // Upstream sorts the paths as texts: item 10 comes before item 2.
+        let mut pruned = prune::prune(&self.schema, object, track);
+        pruned.sort_unstable();
+        unknown.append(&mut pruned);
         let embedded =
             stack::with_room(self.schema.depth(), || metadata::coerce_embedded(self.schema.root(), object, malformed));
-        unknown.extend(embedded.map_err(|e| Unfit(e.to_string()))?);
+        let mut embedded = embedded.map_err(|e| Unfit(e.to_string()))?;
+        embedded.sort_unstable();
+        unknown.append(&mut embedded);
         Ok(unknown)
     }
 

@@ -30,7 +30,9 @@ impl<'p> Pair<'p> {
         let keys = self.node.list_map_keys();
         let mut by_key = HashMap::with_capacity(items.len());
         for item in items.iter().filter(|item| item.as_object().is_some()) {
-            by_key.entry(key_of(item, keys)).or_insert(item);
+            if let Some(key) = key_of(item, keys) {
+                by_key.entry(key).or_insert(item);
+            }
         }
         Correlated(Some(Keyed { list: self.node, node, by_key }))
     }
@@ -75,13 +77,13 @@ impl<'p> Correlated<'p> {
     pub(crate) fn item(&self, item: &Value) -> Option<Pair<'p>> {
         let keyed = self.0.as_ref()?;
         item.as_object()?;
-        let old = keyed.by_key.get(&key_of(item, keyed.list.list_map_keys()))?;
+        let old = keyed.by_key.get(&key_of(item, keyed.list.list_map_keys())?)?;
         Some(Pair { node: keyed.node, old })
     }
 }
 
-/// The values of an item's keys in one text; a missing key and one that is no scalar count as the same.
-fn key_of<S: AsRef<str>>(item: &Value, keys: &[S]) -> String {
+/// The values of an item's keys in one text. An item of which a key is missing or no scalar is never found again.
+fn key_of<S: AsRef<str>>(item: &Value, keys: &[S]) -> Option<String> {
     let mut out = String::new();
     for key in keys {
         match item.get(key.as_ref()) {
@@ -97,8 +99,8 @@ fn key_of<S: AsRef<str>>(item: &Value, keys: &[S]) -> String {
             Some(Value::Bool(b)) => {
                 let _ = write!(out, "b{b};");
             }
-            _ => out.push('-'),
+            _ => return None,
         }
     }
-    out
+    Some(out)
 }

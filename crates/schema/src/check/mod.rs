@@ -308,13 +308,12 @@ impl Checker<'_> {
                 _ => {}
             }
         }
-        // A wrong count hides what is wrong inside.
         if let Some(min) = min.filter(|min| size < *min) {
             let detail = format!("{place} in body should have at least {min} properties");
-            return verdict.errors.push(self.invalid(place, size, detail));
+            verdict.errors.push(self.invalid(place, size, detail));
         }
         if let Some(max) = max.filter(|max| size > *max) {
-            return verdict.errors.push(self.at(place, |path| FieldError::too_many(path, members.len(), max)));
+            verdict.errors.push(self.at(place, |path| FieldError::too_many(path, members.len(), max)));
         }
         for (key, value) in members.iter() {
             let (schema, inner) = match (node.property(key), node.additional()) {
