@@ -43,15 +43,15 @@ fn a_wrong_count_of_members_does_not_hide_what_is_wrong_inside() {
 fn items_without_their_key_are_never_the_ones_that_were_there() {
     let version = version(
         "{type: object, properties: {l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k],
-            items: {type: object, required: [k], properties: {k: {type: string}, n: {type: integer, maximum: 1}}}}}}",
+            items: {type: object, required: [k], properties: {k: {type: string}, v: {type: integer, maximum: 1}}}}}}",
     );
     for (old, new, told) in [
-        ("{l: [{k: a, n: 2}]}", "{l: [{k: b}, {k: a, n: 2}]}", vec![]),
+        ("{l: [{k: a, v: 2}]}", "{l: [{k: b}, {k: a, v: 2}]}", vec![]),
         (
-            "{l: [{n: 2}]}",
-            "{l: [{n: 2}]}",
+            "{l: [{v: 2}]}",
+            "{l: [{v: 2}]}",
             vec![
-                "spec.l[0].n: Invalid value: 2: spec.l[0].n in body should be less than or equal to 1",
+                "spec.l[0].v: Invalid value: 2: spec.l[0].v in body should be less than or equal to 1",
                 "spec.l[0].k: Required value",
             ],
         ),
