@@ -15,7 +15,9 @@ fn version(schema: &str) -> Version {
 
 fn object(spec: &str) -> Value {
     let spec = json::to_string(&yaml::parse(spec.as_bytes()).unwrap());
-    let text = format!(r#"{{"apiVersion":"ex.com/v1","kind":"Box","metadata":{{"name":"b","resourceVersion":"1"}},"spec":{spec}}}"#);
+    let text = format!(
+        r#"{{"apiVersion":"ex.com/v1","kind":"Box","metadata":{{"name":"b","resourceVersion":"1"}},"spec":{spec}}}"#
+    );
     json::parse(text.as_bytes()).unwrap()
 }
 
