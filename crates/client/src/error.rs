@@ -51,6 +51,13 @@ impl Error {
         self.code() == 404
     }
 
+    /// The server does not serve the resource, rather than having no object of that name: it answers without a `Status`, or
+    /// with one that is about no object.
+    pub fn is_unserved(&self) -> bool {
+        let is_about_object = |status: &Status| status.details.as_ref().is_some_and(|details| !details.name.is_empty());
+        self.code() == 404 && !self.status().is_some_and(is_about_object)
+    }
+
     /// There is an object of that name.
     pub fn is_already_exists(&self) -> bool {
         self.reason() == "AlreadyExists"

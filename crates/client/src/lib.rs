@@ -53,7 +53,7 @@ pub use client::Client;
 pub use election::Election;
 pub use error::{Error, Result};
 pub use params::{DeleteParams, ListParams, Patch, PatchParams, Propagation, WatchParams, WriteParams};
-pub use queue::Queue;
+pub use queue::{Lane, Queue};
 pub use queue_metrics::{Measures, Queues, Times};
 pub use resource::Resource;
 pub use transport::{Body, BoxFuture, Response, Transport, whole};

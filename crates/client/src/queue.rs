@@ -1,7 +1,8 @@
 //! A work queue of keys.
 //!
 //! As client-go's: a key that waits is in it once; a key that is being worked on comes back only when that work is
-//! done; a key whose work failed waits twice as long each time.
+//! done; a key whose work failed waits twice as long each time. Beyond that keys may be in lanes ([`Queue::fair`]), which
+//! take turns, and of which each keeps only so many workers busy.
 
 use crate::queue_metrics::{Measures, Times};
 use parking_lot::Mutex;
@@ -16,6 +17,8 @@ use tokio::time::Instant;
 pub const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// The longest wait (client-go's default).
 pub const LONGEST_WAIT: Duration = Duration::from_secs(1000);
+/// A time that no clock comes to; whoever waits longer comes early, looks, and waits again.
+const NEVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// A work queue; clones are the same queue. Time is tokio's, which tests can stop.
 pub struct Queue<K = String> {
@@ -27,6 +30,26 @@ struct Shared<K> {
     changed: Notify,
     first_wait: Duration,
     longest_wait: Duration,
+    /// Without it all keys are in one lane that is as wide as may be.
+    lane: Option<LaneOf<K>>,
+}
+
+/// Gives the lane of a key.
+type LaneOf<K> = Box<dyn Fn(&K) -> Lane + Send + Sync>;
+
+/// Whose a key is: of one lane only so many keys are worked on at a time, and no lane waits for another's keys.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// What tells lanes apart.
+    pub name: Arc<str>,
+    /// How many of its keys may be worked on at a time; always one at least.
+    pub width: usize,
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Lane { name: Arc::default(), width: usize::MAX }
+    }
 }
 
 impl<K> Clone for Queue<K> {
@@ -50,13 +73,28 @@ impl<K: Clone + Eq + Hash> Default for Queue<K> {
 impl<K: Clone + Eq + Hash> Queue<K> {
     /// A queue whose keys wait this long after their first failure, and never longer than that.
     pub fn with_waits(first_wait: Duration, longest_wait: Duration) -> Self {
+        Queue::of(first_wait, longest_wait, None)
+    }
+
+    /// A queue whose keys are in lanes. A key is asked for its lane each time that there is work for it.
+    pub fn fair(lane: impl Fn(&K) -> Lane + Send + Sync + 'static) -> Self {
+        Queue::of(FIRST_WAIT, LONGEST_WAIT, Some(Box::new(lane)))
+    }
+
+    fn of(first_wait: Duration, longest_wait: Duration, lane: Option<LaneOf<K>>) -> Self {
         let keys = Mutex::new(Keys::default());
-        Queue { shared: Arc::new(Shared { keys, changed: Notify::new(), first_wait, longest_wait }) }
+        Queue { shared: Arc::new(Shared { keys, changed: Notify::new(), first_wait, longest_wait, lane }) }
+    }
+
+    /// The lane of a key. Not to be asked for while the keys are locked: it may look elsewhere.
+    fn lane(&self, key: &K) -> Lane {
+        self.shared.lane.as_ref().map_or_else(Lane::default, |lane| lane(key))
     }
 
     /// There is work for a key.
     pub fn add(&self, key: K) {
-        self.shared.keys.lock().add(key, Instant::now());
+        let lane = self.lane(&key);
+        self.shared.keys.lock().add(key, lane, Instant::now());
         self.shared.changed.notify_one();
     }
 
@@ -65,10 +103,11 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         if wait.is_zero() {
             return self.add(key);
         }
+        let lane = self.lane(&key);
         {
             let mut keys = self.shared.keys.lock();
             keys.retries += 1;
-            keys.add_at(key, Instant::now() + wait);
+            keys.add_at(key, lane, Instant::now() + wait.min(NEVER));
         }
         self.shared.changed.notify_one();
     }
@@ -98,7 +137,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
                 let mut keys = self.shared.keys.lock();
                 let key = if keys.closed { None } else { keys.take(Instant::now()) };
                 // Others may wait, for the end or for what is left.
-                if keys.closed || key.is_some() && (!keys.ready.is_empty() || keys.next_due().is_some()) {
+                if keys.closed || key.is_some() && (!keys.ready.turns.is_empty() || keys.next_due().is_some()) {
                     self.shared.changed.notify_one();
                 }
                 if keys.closed || key.is_some() {
@@ -132,16 +171,16 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
     /// How many keys are ready.
     pub fn len(&self) -> usize {
-        self.shared.keys.lock().ready.len()
+        self.shared.keys.lock().ready.count
     }
 
     /// What was measured so far.
     pub fn measures(&self) -> Measures {
         let now = Instant::now();
         let keys = self.shared.keys.lock();
-        let running = || keys.busy.values().map(|since| now.saturating_duration_since(*since));
+        let running = || keys.busy.values().map(|(since, _)| now.saturating_duration_since(*since));
         Measures {
-            depth: keys.ready.len(),
+            depth: keys.ready.count,
             adds: keys.adds,
             retries: keys.retries,
             waited: keys.waited,
@@ -159,14 +198,13 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
 /// The keys of a queue, without the waiting.
 struct Keys<K> {
-    /// In the order in which they are worked on.
-    ready: VecDeque<K>,
-    /// All that are to be worked on, even those that are being worked on now; since when.
-    dirty: HashMap<K, Instant>,
-    /// What is being worked on, and since when.
-    busy: HashMap<K, Instant>,
+    ready: Ready<K>,
+    /// All that are to be worked on, even those that are being worked on now; since when, and in which lane.
+    dirty: HashMap<K, (Instant, Lane)>,
+    /// What is being worked on, since when, and in which lane.
+    busy: HashMap<K, (Instant, Arc<str>)>,
     /// When keys come in, with a number that keeps equal times apart.
-    waiting: BTreeMap<(Instant, u64), K>,
+    waiting: BTreeMap<(Instant, u64), (K, Lane)>,
     due: HashMap<K, (Instant, u64)>,
     number: u64,
     failures: HashMap<K, u32>,
@@ -177,10 +215,77 @@ struct Keys<K> {
     worked: Times,
 }
 
+/// The keys that can be worked on, lane by lane.
+struct Ready<K> {
+    lanes: HashMap<Arc<str>, InLane<K>>,
+    /// The lanes that have a key and may have another worker, in the order in which they get one.
+    turns: VecDeque<Arc<str>>,
+    /// How many keys there are.
+    count: usize,
+}
+
+/// One lane; there is none without keys.
+struct InLane<K> {
+    /// In the order in which they are worked on.
+    keys: VecDeque<K>,
+    busy: usize,
+    width: usize,
+    /// Whether it is among the turns.
+    takes_turns: bool,
+}
+
+impl<K> Default for Ready<K> {
+    fn default() -> Self {
+        Ready { lanes: HashMap::new(), turns: VecDeque::new(), count: 0 }
+    }
+}
+
+impl<K> Ready<K> {
+    fn push(&mut self, key: K, lane: Lane) {
+        let Lane { name, width } = lane;
+        let new = || InLane { keys: VecDeque::new(), busy: 0, width, takes_turns: false };
+        let lane = self.lanes.entry(name.clone()).or_insert_with(new);
+        lane.width = width.max(1);
+        lane.keys.push_back(key);
+        self.count += 1;
+        self.settle(name);
+    }
+
+    fn pop(&mut self) -> Option<(K, Arc<str>)> {
+        let name = self.turns.pop_front()?;
+        let lane = self.lanes.get_mut(&name)?;
+        lane.takes_turns = false;
+        let key = lane.keys.pop_front()?;
+        lane.busy += 1;
+        self.count -= 1;
+        self.settle(name.clone());
+        Some((key, name))
+    }
+
+    /// The work on a key of a lane is over.
+    fn free(&mut self, name: Arc<str>) {
+        if let Some(lane) = self.lanes.get_mut(&name) {
+            lane.busy = lane.busy.saturating_sub(1);
+            self.settle(name);
+        }
+    }
+
+    /// Gives a lane that changed its turn, if it is to have one; forgets one that is empty.
+    fn settle(&mut self, name: Arc<str>) {
+        let Some(lane) = self.lanes.get_mut(&name) else { return };
+        if lane.keys.is_empty() && lane.busy == 0 {
+            self.lanes.remove(&name);
+        } else if !lane.takes_turns && !lane.keys.is_empty() && lane.busy < lane.width {
+            lane.takes_turns = true;
+            self.turns.push_back(name);
+        }
+    }
+}
+
 impl<K> Default for Keys<K> {
     fn default() -> Self {
         Keys {
-            ready: VecDeque::new(),
+            ready: Ready::default(),
             dirty: HashMap::new(),
             busy: HashMap::new(),
             waiting: BTreeMap::new(),
@@ -197,18 +302,18 @@ impl<K> Default for Keys<K> {
 }
 
 impl<K: Clone + Eq + Hash> Keys<K> {
-    fn add(&mut self, key: K, now: Instant) {
+    fn add(&mut self, key: K, lane: Lane, now: Instant) {
         if self.dirty.contains_key(&key) {
             return;
         }
         self.adds += 1;
-        self.dirty.insert(key.clone(), now);
+        self.dirty.insert(key.clone(), (now, lane.clone()));
         if !self.busy.contains_key(&key) {
-            self.ready.push_back(key);
+            self.ready.push(key, lane);
         }
     }
 
-    fn add_at(&mut self, key: K, at: Instant) {
+    fn add_at(&mut self, key: K, lane: Lane, at: Instant) {
         if let Some(held) = self.due.get(&key).copied() {
             if held.0 <= at {
                 return;
@@ -216,34 +321,34 @@ impl<K: Clone + Eq + Hash> Keys<K> {
             self.waiting.remove(&held);
         }
         self.number += 1;
-        self.waiting.insert((at, self.number), key.clone());
+        self.waiting.insert((at, self.number), (key.clone(), lane));
         self.due.insert(key, (at, self.number));
     }
 
     fn take(&mut self, now: Instant) -> Option<K> {
         while let Some(first) = self.waiting.first_entry().filter(|e| e.key().0 <= now) {
-            let key = first.remove();
+            let (key, lane) = first.remove();
             self.due.remove(&key);
-            self.add(key, now);
+            self.add(key, lane, now);
         }
-        let key = self.ready.pop_front()?;
-        if let Some(since) = self.dirty.remove(&key) {
+        let (key, lane) = self.ready.pop()?;
+        if let Some((since, _)) = self.dirty.remove(&key) {
             self.waited.observe(now.saturating_duration_since(since));
         }
-        self.busy.insert(key.clone(), now);
+        self.busy.insert(key.clone(), (now, lane));
         Some(key)
     }
 
-    /// Whether the key is ready again.
+    /// Whether a key is ready that was not before.
     fn done(&mut self, key: &K, now: Instant) -> bool {
-        if let Some(since) = self.busy.remove(key) {
+        if let Some((since, lane)) = self.busy.remove(key) {
             self.worked.observe(now.saturating_duration_since(since));
+            self.ready.free(lane);
         }
-        let again = self.dirty.contains_key(key);
-        if again {
-            self.ready.push_back(key.clone());
+        if let Some((_, lane)) = self.dirty.get(key) {
+            self.ready.push(key.clone(), lane.clone());
         }
-        again
+        !self.ready.turns.is_empty()
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -279,6 +384,63 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_lane_full_of_keys_keeps_no_other_waiting() {
+        let lane = |key: &String| Lane { name: key.split('/').next().unwrap_or_default().into(), width: 2 };
+        let queue = Queue::fair(lane);
+        (0..100).for_each(|i| queue.add(format!("a/{i}")));
+        queue.add("b/0".to_owned());
+        queue.after("c/0".to_owned(), Duration::from_secs(1));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        let mut taken = Vec::new();
+        for _ in 0..4 {
+            taken.push(queue.next().await.unwrap());
+        }
+        assert_eq!(taken, ["a/0", "b/0", "c/0", "a/1"]);
+        // The lane has as many workers as it may have, however many are free.
+        assert!(tokio::time::timeout(Duration::from_secs(60), queue.next()).await.is_err());
+        assert_eq!(queue.len(), 98);
+        queue.add("a/0".to_owned());
+        queue.done(&"a/0".to_owned());
+        assert_eq!(queue.next().await.as_deref(), Some("a/2"));
+        queue.add("b/1".to_owned());
+        queue.done(&"a/1".to_owned());
+        assert_eq!(queue.next().await.as_deref(), Some("b/1"));
+        assert_eq!(queue.next().await.as_deref(), Some("a/3"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_keys_of_all_lanes_are_worked_on_once() {
+        let lane = |key: &u32| Lane { name: (key % 7).to_string().into(), width: (key % 3) as usize };
+        let queue = Queue::fair(lane);
+        let workers: Vec<_> = (0..5)
+            .map(|_| {
+                let queue = queue.clone();
+                tokio::spawn(async move {
+                    let mut done = Vec::new();
+                    while let Some(key) = queue.next().await {
+                        tokio::time::sleep(Duration::from_millis(u64::from(key % 5))).await;
+                        done.push(key);
+                        queue.done(&key);
+                    }
+                    done
+                })
+            })
+            .collect();
+        (0..500).for_each(|key| queue.add(key));
+        while !queue.is_empty() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        queue.close();
+        let mut all = Vec::new();
+        for worker in workers {
+            all.extend(worker.await.unwrap());
+        }
+        all.sort_unstable();
+        assert_eq!(all, (0..500).collect::<Vec<_>>());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn waits_and_work_are_measured() {
         let queue: Queue<&str> = Queue::default();
         queue.add("a");
@@ -303,6 +465,7 @@ mod tests {
         queue.after("a", Duration::from_secs(5));
         queue.after("a", Duration::from_secs(2));
         queue.after("a", Duration::from_secs(9));
+        queue.after("b", Duration::MAX);
         assert_eq!(queue.next().await, Some("a"));
         assert_eq!(start.elapsed().as_secs(), 2);
         queue.done(&"a");

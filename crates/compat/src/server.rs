@@ -111,6 +111,34 @@ impl Drop for Server {
     }
 }
 
+/// `program manager` beside a server, which ends with its owner.
+pub struct Manager(Child);
+
+impl Manager {
+    /// Starts a manager of a server.
+    ///
+    /// # Errors
+    ///
+    /// The program cannot be started.
+    pub fn start(server: &Server, flags: &[&str]) -> Result<Self, String> {
+        let mut command = Command::new(&server.program);
+        let command = command.args(["manager", "--kubeconfig"]).arg(&server.kubeconfig).args(flags);
+        command.spawn().map(Manager).map_err(|e| e.to_string())
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Starts the program and waits until it is ready; gives its URL.
 fn spawn(program: &Path, folder: &Path, flags: &[String], listen: &str) -> Result<(Child, String), String> {
     let mut child = Command::new(program)

@@ -334,6 +334,11 @@ impl Index {
         self.claims(key).filter(|claim| claim.protects.is_some()).map(|claim| claim.parent.clone()).collect()
     }
 
+    /// The parents that declare an object.
+    pub fn claimants(&self, key: &ObjectKey) -> Vec<Arc<str>> {
+        self.claims(key).filter(|claim| claim.leaving.is_none()).map(|claim| claim.parent.clone()).collect()
+    }
+
     /// Notes that the object had to be repaired; from the count of repairs follows for how long it is left alone.
     pub fn repaired(&mut self, key: &ObjectKey, now: Timestamp) {
         if let Some(entry) = self.objects.get_mut(key) {

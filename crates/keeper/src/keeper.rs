@@ -168,6 +168,11 @@ impl Keeper {
         self.shared.index.lock().protectors(object)
     }
 
+    /// The keys of the parents that declare an object.
+    pub fn claimants(&self, object: &ObjectKey) -> Vec<Arc<str>> {
+        self.shared.index.lock().claimants(object)
+    }
+
     /// How many objects are under management.
     pub fn objects(&self) -> usize {
         self.shared.index.lock().len()

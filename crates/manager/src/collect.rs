@@ -1,7 +1,9 @@
 //! Everything that a TenantResource or GlobalTenantResource declares, rendered.
 
 use crate::block::Block;
+use crate::lanes;
 use crate::load::Loader;
+use crate::reach;
 use crate::render::{self, Moment, Names, Rendered, sanitise};
 use crate::replication::{Replication, Scope};
 use crate::tenancy::Tenancy;
@@ -162,7 +164,8 @@ impl Collector<'_> {
             let context = self.loader.context(&block.context, &names, namespace, &may_read).await?;
             let data = self.data(turn, &context);
             for (i, generator) in block.generators.iter().enumerate() {
-                rendered.extend(render::generator((number, i), generator, &data, &self.moment)?);
+                let made = lanes::compute(|| render::generator((number, i), generator, &data, &self.moment))?;
+                rendered.extend(made);
             }
         }
         if turn.namespace.is_some() {
@@ -181,6 +184,9 @@ impl Collector<'_> {
         for mut target in rendered {
             render::add_metadata(&mut target.object, block, &names);
             self.place(&mut target, turn).await?;
+            if !is_global && self.parent.account.is_none() {
+                reach::within_rights(&target.object, &block.policy).map_err(|e| format!("{}: {e}", target.origin))?;
+            }
             self.size += object::json::to_string(&target.object).len();
             if self.desired.len() >= MOST || self.size > LARGEST {
                 return Err(format!("more than {MOST} objects, or {} MiB of them, are declared", LARGEST >> 20));

@@ -10,7 +10,7 @@
 //! * [`admission`]: defaults, checks, and the protection of what is managed;
 //! * [`metrics`]: what it measures;
 //! * [`render`], [`load`], [`collect`]: from declarations to targets;
-//! * [`condition`]: CEL; [`duration`], [`status`], [`identity`]: the parts that everything shares.
+//! * [`condition`]: CEL; [`status`], [`identity`]: the parts that everything shares.
 //!
 //! ```
 //! let kinds: Vec<String> = manager::kinds::definitions()?.iter().map(|d| d.name().to_owned()).collect();
@@ -27,15 +27,16 @@ mod asked;
 pub mod block;
 pub mod collect;
 pub mod condition;
-pub mod duration;
 pub mod identity;
 pub mod kinds;
+mod lanes;
 pub mod load;
 mod manager;
 pub mod metrics;
 pub mod permit;
 mod permit_templates;
 mod permits;
+mod reach;
 pub mod render;
 pub mod replication;
 mod replications;

@@ -14,7 +14,7 @@ use crate::replications::{self, Replications};
 use crate::runner::{self, Reconciler};
 use crate::tenancy::{TENANT_LABEL, Tenancy, is_deleted};
 use crate::tenants::{ROLE_BINDINGS, Tenants, role_bindings_selection};
-use crate::{application, identity::Defaults, replication, status};
+use crate::{application, identity::Defaults, lanes, replication, status};
 use client::cache::Selection;
 use client::events::{EventType, Marks, Recorder};
 use client::resources::NAMESPACES;
@@ -30,7 +30,9 @@ use tokio::task::JoinSet;
 const USER: &str = "system:serviceaccount:capsule-system:capsule";
 /// The index of parents by the users that work for them.
 const BY_ACCOUNT: &str = "account";
-/// Workers of each controller.
+/// The longest message of an event, in characters: that of the newer kind of events.
+const LONGEST_EVENT: usize = 1024;
+/// Workers of the controller of tenants.
 const WIDTH: usize = 8;
 
 /// How the manager runs.
@@ -125,6 +127,8 @@ impl Shared {
         let configuration = self.configurations.get("", "default");
         let namespace = configuration.as_deref().and_then(|c| c.str_at(&["spec", "events", "namespace"]));
         let marks = Marks { namespace: namespace.unwrap_or_default(), ..Marks::default() };
+        let end = message.char_indices().nth(LONGEST_EVENT).map_or(message.len(), |(at, _)| at);
+        let message = message.get(..end).unwrap_or(message);
         self.recorder.event_with(object, marks, EventType::Warning, reason, message);
     }
 
@@ -208,13 +212,13 @@ impl Manager {
             recorder: Recorder::new(&client, "capsule-controller", options.clock.clone()),
             metrics: options.metrics.clone(),
             tenancy: Tenancy::new(tenants.clone(), namespaces.clone()),
+            replications: lanes::queue(&namespaces),
             configurations: open(&CONFIGURATIONS),
             tenant_resources: reduced(&TENANT_RESOURCES),
             global_tenant_resources: reduced(&GLOBAL_TENANT_RESOURCES),
             permits: open(&PERMITS),
             permit_templates: open(&PERMIT_TEMPLATES),
             global_permit_templates: open(&GLOBAL_PERMIT_TEMPLATES),
-            replications: Queue::default(),
             asked: Asked::default(),
             user: options.user,
             accounts: Mutex::default(),
@@ -261,17 +265,17 @@ impl Manager {
         let replications = Replications::new(shared.clone());
         replications.load().await;
         on_replications(&shared, &tenants, &namespaces);
-        runner::run(&mut tasks, Arc::new(replications), &shared.replications, WIDTH, &shared.metrics);
+        runner::run(&mut tasks, Arc::new(replications), &shared.replications, lanes::WORKERS, &shared.metrics);
 
-        let permits = Queue::default();
+        let permits = lanes::queue(&namespaces);
         let controller = Permits::new(shared.clone());
         shared.permits.list().iter().for_each(|permit| controller.load(permit));
         on_permits(&shared.permits, &permits);
-        runner::run(&mut tasks, Arc::new(controller), &permits, WIDTH, &shared.metrics);
+        runner::run(&mut tasks, Arc::new(controller), &permits, lanes::WORKERS, &shared.metrics);
 
-        let queue = Queue::default();
+        let queue = lanes::queue(&namespaces);
         on_templates([&shared.permit_templates, &shared.global_permit_templates], &namespaces, &queue);
-        runner::run(&mut tasks, Arc::new(PermitTemplates::new(shared.clone())), &queue, 1, &shared.metrics);
+        runner::run(&mut tasks, Arc::new(PermitTemplates::new(shared.clone())), &queue, WIDTH, &shared.metrics);
 
         let cluster: Arc<dyn keeper::Cluster> = Arc::new(shared.client.clone());
         let keeper = shared.keeper.clone();

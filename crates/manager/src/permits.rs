@@ -9,18 +9,19 @@ use crate::permit::record::{self, Transition, phase, system, with_transitions};
 use crate::permit::render::{Params, render};
 use crate::permit::template::PermitTemplate;
 use crate::permit::{Actor, Phase, approval};
+use crate::reach::{Reach, declares};
 use crate::replication::Account;
-use crate::replications::{Record, items, moment};
+use crate::replications::{FINALIZER, Record, is_global, items, moment, spare};
 use crate::runner::Reconciler;
 use crate::status::{self, Condition, rfc3339};
 use crate::tenancy::{is_deleted, is_terminating};
-use crate::{block, duration};
+use crate::{block, lanes};
 use client::events::{EventType, Marks};
 use client::resources::SERVICE_ACCOUNTS;
 use client::{Client, DeleteParams, Error};
 use jiff::{SignedDuration, Timestamp};
-use keeper::{Desired, Extent, Family, Item, Journal, Naming, Outcome, Parent, Policy, Run};
-use object::{Map, Value, map};
+use keeper::{Desired, Extent, Family, Item, Journal, Naming, Outcome, Parent, Policy, Run, tracking};
+use object::{Map, Value, duration, map};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,10 @@ const ACTIVE_UNTIL: &str = "projectcapsule.dev/active-until";
 /// The labels of events that say who did it.
 const EVENT_ACTOR: &str = "event.projectcapsule.dev/actor";
 const EVENT_ACTOR_KIND: &str = "event.projectcapsule.dev/actor-kind";
+/// How large what a permit makes may be, as JSON, in bytes: the permit's status holds it.
+const LARGEST: usize = 1 << 20;
+/// The longest message about what is wrong with a permit, in characters.
+const LONGEST_MESSAGE: usize = 4096;
 /// When what waits is looked at again.
 const SOON: Duration = Duration::from_secs(2);
 /// When a permit whose template is not right is looked at again at the latest.
@@ -255,11 +260,21 @@ impl Step<'_> {
         let client = acting_as(&self.shared.client, account.as_ref());
         let mut loader = Loader::new(client.clone());
         let namespace = self.permit.namespace();
-        let context = match loader.context(&template.context, &Params(&params), namespace, &|_: &str| true).await {
+        // By whose rights what is named in a namespace is done if not by an account's: see `reach`.
+        let reach = (!is_global && account.is_none()).then(|| Reach::from(&self.shared.tenancy, namespace));
+        let may_read = |place: &str| reach.is_none_or(|reach| reach.includes(place));
+        let context = match loader.context(&template.context, &Params(&params), namespace, &may_read).await {
             Ok(context) => context,
             Err(error) => return self.trouble(from, fail("TemplateContextFailed", error), Map::new()).await,
         };
-        let snapshot = render(&template, self.permit, &context, &moment(self.now));
+        let mut snapshot = lanes::compute(|| render(&template, self.permit, &context, &moment(self.now)));
+        let size = object::json::to_string(&Value::Array(snapshot.blocks.clone())).len();
+        if size > LARGEST {
+            let message = format!("the rendered objects are larger than {} MiB together", LARGEST >> 20);
+            return self.trouble(from, fail("TemplateRenderingFailed", message), Map::new()).await;
+        }
+        let out_of_reach = self.out_of_reach(&snapshot.blocks, reach, &loader).await;
+        snapshot.problems.extend(out_of_reach);
         request.insert("resources", snapshot.blocks.clone());
         let more = map! { "request" => request.clone() };
         if !snapshot.problems.is_empty() {
@@ -274,10 +289,30 @@ impl Step<'_> {
                 return self.trouble(from, trouble, more).await;
             }
         }
-        if let Err(message) = self.preflight(&client, &snapshot.blocks).await? {
+        if let Err(message) = self.preflight(&client, &snapshot.blocks, reach.is_some()).await? {
             return self.trouble(from, Trouble::Fail { reason: "ResourceDryRunFailed", message }, more).await;
         }
         self.submit(from, &template, request).await
+    }
+
+    /// What of the rendered objects the permit may not make, by its nature or without an account.
+    async fn out_of_reach(&self, blocks: &[Value], reach: Option<Reach<'_>>, loader: &Loader) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (i, block) in blocks.iter().enumerate() {
+            let policy = block.get("policy").map(Policy::read).unwrap_or_default();
+            for target in block::list(block, &["targets"]) {
+                let checked = match (reach, loader.is_namespaced(target).await) {
+                    _ if self.permit.label(tracking::MANAGED_BY).is_some() && declares(target) => {
+                        Err("what a permit made cannot make what declares more".to_owned())
+                    }
+                    (None, _) => Ok(()),
+                    (Some(reach), Ok(namespaced)) => reach.check(target, namespaced, &policy),
+                    (Some(_), Err(error)) => Err(error),
+                };
+                problems.extend(checked.err().map(|error| format!("resources[{i}]: {error}")));
+            }
+        }
+        problems
     }
 
     /// Hands the permit to its reviewers, or approves it.
@@ -309,11 +344,19 @@ impl Step<'_> {
     }
 
     /// Applies the snapshot without keeping anything.
-    async fn preflight(&self, client: &Client, blocks: &[Value]) -> Result<Result<(), String>, Error> {
-        let desired = match desired(blocks, &self.shared.clock, None, None) {
+    async fn preflight(
+        &self,
+        client: &Client,
+        blocks: &[Value],
+        is_restricted: bool,
+    ) -> Result<Result<(), String>, Error> {
+        let mut desired = match desired(blocks, &self.shared.clock, None, None) {
             Ok(desired) => desired,
             Err(error) => return Ok(Err(error)),
         };
+        if is_restricted {
+            desired.iter_mut().for_each(|desired| spare(&self.shared.keeper, desired, is_global));
+        }
         let parent = parent(self.permit);
         let run = Run { parent: &parent, inventory: Vec::new(), desired, extent: Extent::DryRun, verify: true };
         let outcome = self.shared.keeper.reconcile(client, run, self.record as &dyn Journal).await?;
@@ -322,13 +365,20 @@ impl Step<'_> {
 
     /// Notes what is wrong. What may become right is tried again, ever later.
     async fn trouble(&self, from: Phase, trouble: Trouble, mut more: Map) -> Result<Option<Duration>, Error> {
+        let short = |message: String| message.chars().take(LONGEST_MESSAGE).collect::<String>();
         match trouble {
             Trouble::Wait { reason, message } => {
+                let message = short(message);
+                let known = status::condition(self.permit, "Ready").and_then(|c| c.str_at(&["message"]));
+                if known != Some(&message) {
+                    self.shared.warn(self.permit, reason, &message);
+                }
                 more.insert("conditions", self.conditions(Some(false), reason, &message));
                 self.record.status(more).await?;
                 Ok(Some(LATER))
             }
             Trouble::Fail { reason, message } => {
+                let message = short(message);
                 let activation = self.is_activation(from);
                 let (stage, retry) = if activation { ("Activation", "Approved") } else { ("Preflight", "Requested") };
                 more.insert(
@@ -418,6 +468,9 @@ impl Step<'_> {
         let mut retry = None;
         if let Ok(desired) = self.desired(end, Some(&inventory)) {
             let outcome = self.run(desired, Extent::Part).await?;
+            if !outcome.items.is_empty() && !self.permit.meta_list("finalizers").contains(&FINALIZER) {
+                self.record.finalizers(true).await?;
+            }
             let mut more = items(&outcome.items);
             let (ready, message) = match problems(&outcome) {
                 Ok(()) => (true, Phase::Active.ready().1.to_owned()),
@@ -496,11 +549,15 @@ impl Step<'_> {
         desired(blocks, &self.shared.clock, end, active)
     }
 
-    async fn run(&self, desired: Vec<Desired>, extent: Extent) -> Result<Outcome, Error> {
+    async fn run(&self, mut desired: Vec<Desired>, extent: Extent) -> Result<Outcome, Error> {
         let inventory = Item::read_all(self.permit.at(&["status", "processedItems"]));
         let account = recorded_account(self.permit);
         let parent = parent(self.permit);
         self.shared.acts_as(&parent.key, account.as_ref());
+        let is_of_a_namespace = self.permit.str_at(&["spec", "template", "kind"]) == Some(&*PERMIT_TEMPLATES.kind);
+        if is_of_a_namespace && account.is_none() {
+            desired.iter_mut().for_each(|desired| spare(&self.shared.keeper, desired, is_global));
+        }
         let client = acting_as(&self.shared.client, account.as_ref());
         let run = Run { parent: &parent, inventory, desired, extent, verify: extent == Extent::Whole };
         self.shared.keeper.reconcile(&client, run, self.record as &dyn Journal).await

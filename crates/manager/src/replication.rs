@@ -1,9 +1,8 @@
 //! TenantResource and GlobalTenantResource: what their objects say.
 
 use crate::block::{Block, list};
-use crate::duration;
-use object::Value;
 use object::selector::Labels;
+use object::{Value, duration};
 use std::time::Duration;
 
 /// Over what a parent is rendered.

@@ -4,13 +4,14 @@ use crate::collect::{Collected, collect};
 use crate::identity::acting_as;
 use crate::kinds::{GLOBAL_TENANT_RESOURCES, TENANT_RESOURCES};
 use crate::manager::Shared;
+use crate::reach::declares;
 use crate::render::Moment;
 use crate::replication::{Account, Replication, Scope};
 use crate::runner::Reconciler;
 use crate::status::{self, Condition};
 use crate::tenancy::is_deleted;
 use client::{Api, BoxFuture, Error, ListParams, Patch, PatchParams, Resource};
-use keeper::{Desired, Extent, Family, Identity, Item, Journal, Naming, Outcome, Parent, Run, tracking};
+use keeper::{Desired, Extent, Family, Identity, Item, Journal, Keeper, Naming, Outcome, Parent, Run, tracking};
 use object::{Map, Value, map};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -38,11 +39,11 @@ impl Reconciler for Replications {
     async fn sync(&self, key: &str) -> Result<Option<Duration>, Error> {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let api = self.api(namespace);
+        let asked = self.shared.asked.take(key);
         let Some(object) = api.find(namespace, name).await? else {
             self.forget(&format!("{PREFIX}{key}"));
             return Ok(None);
         };
-        let asked = self.shared.asked.take(key);
         let record = Record::new(&api, &object);
         if is_deleted(&object) {
             return self.clean_up(&record).await;
@@ -74,8 +75,8 @@ impl Reconciler for Replications {
         let retry = wanted.retry_after;
         wanted.status.insert("observedGeneration", generation);
         record.status(wanted.status).await?;
-        if wanted.is_empty {
-            record.finalizers(false).await?;
+        if wanted.is_empty || !object.meta_list("finalizers").contains(&FINALIZER) {
+            record.finalizers(!wanted.is_empty).await?;
         }
         if object.annotation(REQUESTED_AT).is_some() {
             let nothing = map! { "metadata" => map! { "annotations" => map! { REQUESTED_AT => Value::Null } } };
@@ -158,11 +159,13 @@ impl Replications {
             Ok(collected) => collected,
             Err(error) => return Ok(failed(&error)),
         };
-        if object.label(tracking::MANAGED_BY).is_some() && desired.iter().any(is_parent) {
+        if object.label(tracking::MANAGED_BY).is_some() && desired.iter().any(|desired| declares(&desired.object)) {
             return Ok(failed("what was made from a declaration cannot declare objects that declare more"));
         }
         if !declared.namespace.is_empty() {
-            desired.iter_mut().for_each(|desired| self.respect_protection(desired));
+            desired
+                .iter_mut()
+                .for_each(|desired| spare(&shared.keeper, desired, |key| is_global(key) || !key.starts_with(PREFIX)));
         }
         let parent = parent(object);
         let verify = object.annotation(REQUESTED_AT).is_some();
@@ -211,18 +214,6 @@ impl Replications {
         Ok(Some(outcome.retry_after.unwrap_or(Duration::from_secs(60))))
     }
 
-    /// Whoever declares something in a namespace takes no fields from what is declared for all tenants, nor from permits.
-    fn respect_protection(&self, desired: &mut Desired) {
-        let is_above = |key: &str| key.strip_prefix(PREFIX).is_none_or(|name| !name.contains('/'));
-        let protectors = || {
-            let identity = Identity::of(&desired.object)?;
-            Some(self.shared.keeper.protectors(&identity.object()))
-        };
-        if desired.policy.force && protectors().is_some_and(|all| all.iter().any(|key| is_above(key))) {
-            desired.policy.force = false;
-        }
-    }
-
     /// What a dependency still lacks.
     fn dependency(&self, declared: &Replication) -> Option<String> {
         let all = if declared.namespace.is_empty() {
@@ -267,12 +258,17 @@ impl Replications {
     }
 }
 
-/// Whether an object declares objects itself.
-fn is_parent(desired: &Desired) -> bool {
-    [&TENANT_RESOURCES, &GLOBAL_TENANT_RESOURCES].iter().any(|kind| {
-        let version = desired.object.str_at(&["apiVersion"]).unwrap_or_default();
-        desired.object.str_at(&["kind"]) == Some(&*kind.kind) && version.split('/').next() == Some(&*kind.group)
-    })
+/// Takes no fields by force from what others declare who are above: whose keys are so.
+pub(crate) fn spare(keeper: &Keeper, desired: &mut Desired, is_above: impl Fn(&str) -> bool) {
+    let claimants = || Identity::of(&desired.object).map(|identity| keeper.claimants(&identity.object()));
+    if desired.policy.force && claimants().is_some_and(|all| all.iter().any(|key| is_above(key))) {
+        desired.policy.force = false;
+    }
+}
+
+/// Whether a key of the keeper is a GlobalTenantResource's.
+pub(crate) fn is_global(key: &str) -> bool {
+    key.strip_prefix(PREFIX).is_some_and(|name| !name.contains('/'))
 }
 
 /// The account that worked for an object, as its status says.

@@ -253,3 +253,80 @@ async fn templates_say_whether_they_are_right_and_where_they_count() {
     f.until("rbac.authorization.k8s.io/v1/ClusterRole", "", "wide", |o| o.is_none()).await;
     f.gone("wind-a", "far").await;
 }
+
+#[tokio::test]
+async fn a_permit_goes_with_its_namespace_and_is_kept_as_long_as_was_said_otherwise() {
+    let f = Fixture::new().await;
+    let spec =
+        format!("{{defaultDuration: 1h, keepFor: 1h, approvals: {{auto: true}}, resources: [{{targets: [{MAP}]}}]}}");
+    template(&f, &spec).await;
+    request(&f, "p", ", params: {name: x}").await;
+    let active = phase(&f, "p", "Active").await;
+    // Ended early, it is kept until when it said.
+    move_to(&f, "p", "{phase: Expired}").await;
+    f.gone("solar-a", "cm-x").await;
+    let expired = phase(&f, "p", "Expired").await;
+    let keep = |permit: &Value| permit.str_at(&["status", "keepUntil"]).map(str::to_owned);
+    assert_eq!(keep(&expired), keep(&active));
+    assert!(keep(&active).is_some());
+
+    request(&f, "q", ", params: {name: y}").await;
+    phase(&f, "q", "Active").await;
+    let bob = f.person("bob").await;
+    let permits = bob.api(&manager::kinds::PERMITS);
+    for name in ["p", "q"] {
+        assert!(permits.delete("solar-a", name, &client::DeleteParams::default()).await.unwrap_err().is_forbidden());
+    }
+    f.delete("Namespace", "", "solar-a").await;
+    for name in ["p", "q"] {
+        soon(async || permits.delete("solar-a", name, &client::DeleteParams::default()).await).await;
+        f.until(RP, "solar-a", name, |o| o.is_none()).await;
+    }
+    f.gone("solar-a", "cm-y").await;
+}
+
+#[tokio::test]
+async fn people_are_told_of_each_step_once_and_of_what_is_missing() {
+    let f = Fixture::new().await;
+    template(&f, &format!("{{resources: [{{targets: [{MAP}]}}]}}")).await;
+    request(&f, "p", ", params: {name: x}").await;
+    phase(&f, "p", "Requested").await;
+    move_to(&f, "p", "{phase: Approved, review: {message: fine}}").await;
+    phase(&f, "p", "Active").await;
+    request(&f, "q", "").await;
+    let is_told = |o: Option<&Value>| o.is_some_and(|o| manager::status::condition(o, "Ready").is_some());
+    let asked = f.until(RP, "solar-a", "q", |o| is_told(o) && ready(o.unwrap()).0 == "False").await;
+    assert!(ready(&asked).1.starts_with("parameter \"name\" is missing: resources[0]: "), "{}", ready(&asked).1);
+    let events = client::Resource::known("", "v1", "events", "Event", true);
+    let expected = [
+        "p PendingReview bob User: Requested by bob",
+        "p ApprovedByUser alice User: Approved by alice fine",
+        "p ActivatedBySystem capsule-controller System: Active by capsule-controller",
+        "q TemplateRenderingFailed  : parameter \"name\" is missing",
+    ];
+    let mut told = Vec::new();
+    for _ in 0..PATIENCE {
+        let all = f.client.api(&events).list("solar-a", &client::ListParams::default()).await.unwrap().items;
+        let mut found: Vec<&Value> =
+            all.iter().filter(|e| e.str_at(&["involvedObject", "kind"]) == Some("ResourcePermit")).collect();
+        // Each permit's own are in order.
+        found.sort_by_key(|e| e.name().to_owned());
+        let text = |e: &Value, path: &[&str]| e.str_at(path).unwrap_or_default().to_owned();
+        told = found
+            .iter()
+            .map(|e| {
+                let label = |key| e.label(key).unwrap_or_default();
+                let (actor, kind) =
+                    (label("event.projectcapsule.dev/actor"), label("event.projectcapsule.dev/actor-kind"));
+                let message = text(e, &["message"]);
+                let message = message.split(": resources").next().unwrap_or_default().to_owned();
+                format!("{} {} {actor} {kind}: {message}", text(e, &["involvedObject", "name"]), text(e, &["reason"]))
+            })
+            .collect();
+        if told.len() >= expected.len() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+    }
+    assert_eq!(told, expected);
+}

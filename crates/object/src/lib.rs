@@ -4,7 +4,8 @@
 //!
 //! * [`Value`] and [`Map`]: one JSON value, integers and floats apart as Go keeps them, keys sorted;
 //! * [`json`]: reading with Go's error texts and duplicate detection, writing as Go writes;
-//! * [`go`]: Go's ways to print a value (`%v`, `%#v`, `strconv.Quote`), which error messages carry;
+//! * [`go`]: Go's ways to print a value (`%v`, `%#v`, `strconv.Quote`), which error messages carry; [`duration`], its way to
+//!   write durations;
 //! * [`field`]: paths and [`field::FieldError`], the one type of error about a part of an object;
 //! * [`yaml`]: reading YAML 1.1 as Go programs do;
 //! * [`metadata`], [`names`]: the rules that hold for every kind;
@@ -20,6 +21,7 @@
 //!
 //! The crate knows nothing of HTTP, storage, kinds or schemas.
 
+pub mod duration;
 pub mod field;
 pub mod go;
 pub mod json;

@@ -42,7 +42,7 @@ pub struct Args {
     etcd_prefix: String,
 
     /// How often etcd is told to forget old versions, such as 5m; 0 leaves that to others
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time, env = "STANCHION_ETCD_COMPACTION_INTERVAL")]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = object::duration::go, env = "STANCHION_ETCD_COMPACTION_INTERVAL")]
     etcd_compaction_interval: Duration,
 }
 
@@ -139,11 +139,6 @@ pub fn default_folder() -> Result<PathBuf, Error> {
         .or_else(|| set("HOME").map(|home| home.join(".local/share")))
         .map(|base| base.join("stanchion"))
         .ok_or_else(|| "neither XDG_DATA_HOME nor HOME is set: say where the data goes with --data-dir".into())
-}
-
-/// A time as upstream's flags take it, such as 5m0s, or 0.
-fn time(text: &str) -> Result<Duration, String> {
-    if text == "0" { Ok(Duration::ZERO) } else { controllers::Simulated::time(text) }
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ pub struct Wait {
 
 /// A number of seconds, or a time as Go writes it, in seconds.
 pub fn seconds(text: &str) -> Result<u64, String> {
-    text.parse().or_else(|_| ::manager::duration::go(text).map(|time| time.as_secs()))
+    text.parse().or_else(|_| object::duration::go(text).map(|time| time.as_secs()))
 }
 
 /// The form of what is printed.
@@ -35,6 +35,8 @@ pub enum Output {
     Json,
     /// YAML
     Yaml,
+    /// What kubectl takes as the name of an object
+    Name,
 }
 
 /// A form for programs.
@@ -44,6 +46,8 @@ pub enum Document {
     Json,
     /// YAML.
     Yaml,
+    /// Names of objects, one a line.
+    Name,
 }
 
 impl Document {
@@ -53,6 +57,7 @@ impl Document {
             Output::Wide => None,
             Output::Json => Some(Document::Json),
             Output::Yaml => Some(Document::Yaml),
+            Output::Name => Some(Document::Name),
         }
     }
 
@@ -62,6 +67,7 @@ impl Document {
         match self {
             Document::Json => json::to_string(&value) + "\n",
             Document::Yaml => template::yaml::to_string(&value),
+            Document::Name => names(&value),
         }
     }
 
@@ -71,6 +77,19 @@ impl Document {
         let list = map! { "apiVersion" => "v1", "kind" => "List", "metadata" => map! {}, "items" => items };
         self.one(list.into())
     }
+}
+
+/// `KIND.GROUP/NAME` of an object, and of each that a list holds; of what is no object the name that it has.
+fn names(value: &Value) -> String {
+    if let Some(all) = value.as_array().or_else(|| value.get("items").and_then(Value::as_array)) {
+        return all.iter().map(names).collect();
+    }
+    let text = |key| value.str_at(&[key]).unwrap_or_default();
+    if value.name().is_empty() {
+        return format!("{}\n", text("name"));
+    }
+    let group = text("apiVersion").split_once('/').map_or_else(String::new, |(group, _)| format!(".{group}"));
+    format!("{}{group}/{}\n", text("kind").to_lowercase(), value.name())
 }
 
 /// The bytes of a file, or of standard input for `-`.
@@ -205,6 +224,18 @@ pub fn print(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_such_as_kubectl_takes() {
+        let read = |text: &str| object::yaml::parse(text.as_bytes()).unwrap_or_default();
+        for (value, expected) in [
+            ("{apiVersion: v1, kind: Pod, metadata: {name: a}}", "pod/a\n"),
+            ("{kind: List, items: [{apiVersion: g/v1, kind: A, metadata: {name: a}}]}", "a.g/a\n"),
+            ("[{name: eu}, {name: us}]", "eu\nus\n"),
+        ] {
+            assert_eq!(Document::Name.one(read(value)), expected);
+        }
+    }
 
     #[test]
     fn a_wait_is_given_in_seconds_or_with_units() {

@@ -6,10 +6,9 @@ mod cli;
 
 use cli::{Cli, PROGRAM};
 use compat::client::{Client, Request};
-use compat::server::Server;
+use compat::server::{Manager, Server};
 use object::{Value, json};
 use std::path::Path;
-use std::process::{Child, Command};
 use std::time::Duration;
 
 struct Fixture {
@@ -172,28 +171,13 @@ fn what_cannot_be_done_is_told() {
     f.cli.fails("app up -f nothing.yaml", "nothing.yaml: No such file or directory");
 }
 
-/// A manager that ends with the test.
-struct Manager(Child);
-
-impl Drop for Manager {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Manager {
-    fn start(server: &Server) -> Self {
-        let quick = [
-            "--leader-elect=true",
-            "--leader-elect-lease-duration=2s",
-            "--leader-elect-renew-deadline=1500ms",
-            "--leader-elect-retry-period=200ms",
-        ];
-        let mut command = Command::new(PROGRAM);
-        Manager(command.args(["manager", "--kubeconfig"]).arg(&server.kubeconfig).args(quick).spawn().unwrap())
-    }
-}
+/// Flags by which a manager soon takes over from another.
+const QUICK: [&str; 4] = [
+    "--leader-elect=true",
+    "--leader-elect-lease-duration=2s",
+    "--leader-elect-renew-deadline=1500ms",
+    "--leader-elect-retry-period=200ms",
+];
 
 /// The documents, one a line or one in all, that a server answers.
 fn get(server: &Server, path: &str) -> Vec<Value> {
@@ -227,7 +211,7 @@ const GROUP: &str = "/apis/core.oam.dev/v1beta1";
 fn a_leader_that_is_killed_in_a_dispatch_is_followed_and_nothing_is_done_twice() {
     let server = Server::start(Path::new(PROGRAM), &[]).unwrap();
     let cli = Cli::new(&server.kubeconfig);
-    let first = Manager::start(&server);
+    let first = Manager::start(&server, &QUICK).unwrap();
     let lease = || {
         let all = items(&server, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases");
         let lease = all.iter().find(|lease| lease.name() == "stanchion-manager");
@@ -235,7 +219,7 @@ fn a_leader_that_is_killed_in_a_dispatch_is_followed_and_nothing_is_done_twice()
     };
     until("somebody leads", || !lease().is_empty());
     let led = lease();
-    let _second = Manager::start(&server);
+    let _second = Manager::start(&server, &QUICK).unwrap();
     until("the kinds are served", || cli.run("app list").0);
     let begin = get(&server, MAPS)[0].meta_str("resourceVersion").to_owned();
 

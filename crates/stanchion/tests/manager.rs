@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
 use compat::client::{Client, Request};
-use compat::server::Server;
+use compat::server::{Manager, Server};
 use object::{Value, json, yaml};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -22,16 +22,6 @@ struct Fixture {
     client: Client,
 }
 
-/// A manager that ends with the test.
-struct Manager(Child);
-
-impl Drop for Manager {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 impl Fixture {
     fn new() -> Self {
         let server = Server::start(Path::new(PROGRAM), &[]).unwrap();
@@ -41,13 +31,7 @@ impl Fixture {
     }
 
     fn manager(&self, flags: &[&str]) -> Manager {
-        let child = Command::new(PROGRAM)
-            .args(["manager", "--kubeconfig"])
-            .arg(&self.server.kubeconfig)
-            .args(flags)
-            .spawn()
-            .unwrap();
-        Manager(child)
+        Manager::start(&self.server, flags).unwrap()
     }
 
     /// Sends a request, as the administrator or as somebody else; gives the code and the answer.
@@ -454,7 +438,7 @@ fn one_of_several_managers_works_and_another_follows_it() {
     f.tenant("solar-b");
     f.facts("solar-b");
     // One that ends in good order lets the next one begin at once.
-    let id = second.0.id().to_string();
+    let id = second.id().to_string();
     Command::new("kill").args(["-TERM", &id]).status().unwrap();
     f.until("", "GET", lease, "", |_, l| holder(l).is_empty());
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
 use compat::server::Server;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,19 +26,7 @@ impl Fixture {
         Fixture { server: Server::start(Path::new(PROGRAM), flags).unwrap() }
     }
 
-    /// Runs the program, again while the manager is not there yet.
     fn run(&self, words: &[&str], input: &str) -> Ran {
-        let begin = Instant::now();
-        loop {
-            let ran = self.run_once(words, input);
-            if !ran.err.contains("the manager is starting") || begin.elapsed() > Duration::from_secs(20) {
-                return ran;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn run_once(&self, words: &[&str], input: &str) -> Ran {
         let mut child = Command::new(PROGRAM)
             .args(words)
             .arg("--kubeconfig")
@@ -103,6 +91,15 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: cm-x}
 data: {level: low, own: 'yes'}
+";
+const TYPED: &str = "
+apiVersion: capsule.clastix.io/v1beta2
+kind: ResourcePermitTemplate
+metadata: {name: typed}
+spec:
+  paramSchema: {type: object, required: [count], properties: {count: {type: integer}}}
+  resources:
+  - targets: [{apiVersion: v1, kind: ConfigMap, metadata: {name: typed}, data: {count: '{{ .count }}'}}]
 ";
 const PEOPLE: &str = "
 apiVersion: rbac.authorization.k8s.io/v1
@@ -180,12 +177,33 @@ fn a_permit_lives_from_the_terminal() {
 fn what_is_wrong_is_said_in_words_that_help() {
     let f = Fixture::new(&["--manager"]);
     f.apply(TEMPLATE);
+    f.apply(TYPED);
     for (words, why) in [
         ("request nothing", "there is no template \"nothing\", in namespace \"default\" or for all"),
         ("request x/access", "x is no kind of template: use rpt/access or grpt/access"),
         ("request access -p name", "--param name: it has to be KEY=VALUE"),
         ("request rpt/access --duration 2h -p name=x", "duration: must be at most 1h0m0s"),
-        ("request access --wait", "it cannot be prepared: "),
+        ("request access --wait", "it cannot be prepared: parameter \"name\" is missing: "),
+        ("request access", "give it when you ask: -p name=VALUE"),
+        ("request access --name lacks", "resourcepermit/lacks: it cannot be prepared: parameter \"name\" is missing: "),
+        ("request access --name lacks -p name=x", "resourcepermits.capsule.clastix.io \"lacks\" already exists"),
+        ("request access --name A_B -p name=x", "metadata.name: Invalid value: \"A_B\""),
+        ("request typed --name x", "params.count: Required value"),
+        ("request typed -p count=many", "params.count: must be of type integer"),
+        ("request access -n nowhere -p name=x", "there is no template \"access\", in namespace \"nowhere\" or for all"),
+        ("request access -p name=x --start-time yesterday", "startTime"),
+        ("request access -p name=x --as eve", "cannot create resource \"resourcepermits\""),
+        ("list --as eve", "User \"eve\" cannot list resource \"resourcepermits\""),
+        (
+            "list a b",
+            "resourcepermits.capsule.clastix.io \"a\" not found\nresourcepermits.capsule.clastix.io \"b\" not found",
+        ),
+        ("get lacks -A", "cannot be got by its name across all namespaces"),
+        ("approve pod/x", "pod/x: pod is no permit: use x"),
+        ("approve", "required arguments were not provided"),
+        ("approve nobody", "resourcepermits.capsule.clastix.io \"nobody\" not found"),
+        ("approve lacks", "invalid transition from Created to Approved"),
+        ("list --watches", "unexpected argument '--watches'"),
         ("review nobody", "resourcepermits.capsule.clastix.io \"nobody\" not found"),
         ("list --phase nope", "\"nope\" is no phase; phases are Created, Requested"),
         ("deny nobody else", "\"nobody\" not found\nresourcepermits.capsule.clastix.io \"else\" not found"),
@@ -194,6 +212,8 @@ fn what_is_wrong_is_said_in_words_that_help() {
         let said = f.refused(words);
         assert!(said.contains(why), "{words}: {said}");
     }
+    let reason = f.permit("list lacks -o yaml");
+    assert!(reason.contains("reason: TemplateRenderingFailed") && !reason.contains("kind: List"), "{reason}");
     let asked = f.run(&["permit", "request", "access", "--params", "-", "-o", "json"], "{name: z}");
     assert!(asked.is_ok && asked.out.contains(r#""params":{"name":"z"}"#), "{} {}", asked.out, asked.err);
     let name = f.permit("list -o name").lines().next().unwrap().rsplit('/').next().unwrap().to_owned();
@@ -202,12 +222,49 @@ fn what_is_wrong_is_said_in_words_that_help() {
     while !f.permit("list").contains("Requested") {
         assert!(begin.elapsed() < Duration::from_secs(20));
     }
+    // A name is understood as it is printed.
     let waiting = f.permit("list --phase Requested -o name");
     let name = waiting.trim().rsplit('/').next().unwrap();
-    assert_eq!(f.permit(&format!("deny {name} -m no")), format!("resourcepermit/{name} denied\n"));
+    assert_eq!(f.permit(&format!("deny {} -m no", waiting.trim())), format!("resourcepermit/{name} denied\n"));
+    assert!(f.permit(&format!("get rp/{name}")).contains("Denied"));
+    let json = f.permit(&format!("get {name} -o json"));
+    assert!(json.starts_with('{') && json.contains("\"kind\":\"ResourcePermit\"") && !json.contains("managedFields"));
 
     let plain = Fixture::new(&[]);
-    assert!(plain.refused("list").contains("the cluster does not serve permits: run `stanchion manager`"));
+    for words in ["list", "list -A -o json", "request access -p a=b", "request rpt/access", "review x", "approve x"] {
+        let said = plain.refused(words);
+        assert!(said.contains("the cluster does not serve permits: run `stanchion manager`"), "{words}: {said}");
+    }
+}
+
+#[test]
+fn whoever_asks_learns_that_no_manager_runs() {
+    let mut f = Fixture { server: Server::start_durable(Path::new(PROGRAM), &["--manager"]).unwrap() };
+    f.apply(TEMPLATE);
+    f.server.restart_with(&[]).unwrap();
+    let words: Vec<&str> = "permit request rpt/access --name p -p name=x".split(' ').collect();
+    let ran = f.run(&words, "");
+    assert!(ran.is_ok, "{}", ran.err);
+    assert_eq!(ran.out, "resourcepermit/p requested\n");
+    assert!(ran.err.contains("nobody has looked at it yet: does `stanchion manager` run?"), "{}", ran.err);
+}
+
+#[test]
+fn changes_are_told_as_they_come() {
+    let f = Fixture::new(&["--manager"]);
+    f.apply(TEMPLATE);
+    f.permit("request access --name p -p name=x --wait");
+    let mut child = Command::new(PROGRAM)
+        .args(["permit", "list", "-w", "--phase", "denied", "-o", "name", "--kubeconfig"])
+        .arg(&f.server.kubeconfig)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    f.permit("deny p --as-group system:masters --as alice");
+    assert_eq!(lines.next().unwrap().unwrap(), "resourcepermit.capsule.clastix.io/p");
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 #[test]

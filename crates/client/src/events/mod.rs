@@ -145,12 +145,17 @@ pub fn reference(object: &Value) -> Map {
     out
 }
 
+/// The longest name that an event can have.
+const LONGEST: usize = 253;
+
 /// An event's name: that of the object and the time in nanoseconds, or one more than the last where the clock is coarse.
 fn name(object: &str, now: jiff::Timestamp) -> String {
     static LAST: AtomicI64 = AtomicI64::new(0);
     let now = i64::try_from(now.as_nanosecond()).unwrap_or_default();
     let next = |last: i64| Some(now.max(last.saturating_add(1)));
     let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap_or_default();
+    // The name of an object may be as long as a name may be.
+    let object = object.get(..LONGEST - 17).map_or(object, |cut| cut.trim_end_matches(['-', '.']));
     format!("{object}.{:x}", now.max(last.saturating_add(1)))
 }
 

@@ -39,14 +39,6 @@ impl Default for Simulated {
     }
 }
 
-impl Simulated {
-    /// Reads a time such as `1m30s` or `500ms`.
-    pub fn time(text: &str) -> Result<Duration, String> {
-        let time: jiff::SignedDuration = text.parse().map_err(|error| format!("{error}"))?;
-        time.try_into().map_err(|_| "a time cannot be negative".to_owned())
-    }
-}
-
 /// The label of nodes that are pretended.
 const SIMULATED: &str = "simulated.stanchion.dev/node";
 

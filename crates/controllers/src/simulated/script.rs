@@ -54,7 +54,7 @@ pub enum Restarts {
 impl Script {
     /// The script of a pod.
     pub fn of(pod: &Value, settings: &Simulated) -> Script {
-        let time = |annotation: &str| pod.annotation(annotation).and_then(|text| Simulated::time(text).ok());
+        let time = |annotation: &str| pod.annotation(annotation).and_then(|text| object::duration::go(text).ok());
         let restarts = match pod.sub("spec").text("restartPolicy") {
             "Never" => Restarts::Never,
             "OnFailure" => Restarts::OnFailure,

@@ -1,6 +1,6 @@
 //! Parameters against the JSON Schema (2020-12) of a template, with CEL rules.
 
-use super::rules;
+use super::{form, rules};
 use object::{Value, json};
 use std::collections::HashSet;
 
@@ -8,6 +8,9 @@ use std::collections::HashSet;
 const MAX_DEPTH: usize = 64;
 /// How many checks one validation may take, so that references cannot multiply.
 const MAX_CHECKS: usize = 100_000;
+/// How many of them a pattern and a rule count as, which are read anew each time.
+const PATTERN: usize = 50;
+const RULE: usize = 200;
 
 /// The keywords whose values are schemas.
 const SCHEMAS: [&str; 9] = [
@@ -81,6 +84,7 @@ fn check_node(node: &Value, path: &str, structural: bool, depth: usize) -> Resul
         }
         rules::check(node).map_err(|e| format!("{path}.{e}"))?;
     }
+    form::check(node).map_err(|e| format!("{path}.{e}"))?;
     for (key, value) in members.iter() {
         let structural = structural && !BRANCHES.contains(&key);
         let place = format!("{path}.{key}");
@@ -159,6 +163,14 @@ struct Check<'a> {
     left: usize,
 }
 
+/// The checks that one node takes for a value.
+fn cost(node: &Value, value: &Value) -> usize {
+    let count = |value: &Value, key: &str| value.get(key).map_or(0, |v| v.as_array().map_or(1, <[Value]>::len));
+    let members = |value: Option<&Value>| value.and_then(Value::as_object).map_or(0, object::Map::len);
+    let patterns = members(node.get("patternProperties")) * members(Some(value));
+    1 + PATTERN * (count(node, "pattern") + patterns) + RULE * count(node, "x-kubernetes-validations")
+}
+
 impl<'a> Check<'a> {
     fn matches(&mut self, schema: &'a Value, value: &Value, depth: usize) -> bool {
         let mut errors = Vec::new();
@@ -172,7 +184,7 @@ impl<'a> Check<'a> {
             self.left = 0;
             return;
         }
-        self.left -= 1;
+        self.left = self.left.saturating_sub(cost(schema, value));
         if schema.as_bool() == Some(false) {
             errors.push(format!("{path}: not allowed"));
         }

@@ -59,7 +59,7 @@ pub fn render(template: &PermitTemplate, permit: &Value, context: &Map, moment: 
     let mut snapshot = Snapshot { blocks: Vec::new(), problems: Vec::new() };
     for (i, block) in template.blocks.iter().enumerate() {
         let (objects, problem) = objects(block, &flat, &structured, &settings);
-        snapshot.problems.extend(problem.map(|p| format!("resources[{i}]: {p}")));
+        snapshot.problems.extend(problem.map(|problem| problem.told(i)));
         let mut targets = Vec::new();
         for mut object in objects {
             if object.name().is_empty() {
@@ -81,24 +81,48 @@ pub fn render(template: &PermitTemplate, permit: &Value, context: &Map, moment: 
     snapshot
 }
 
+/// Why a block cannot be rendered.
+struct Problem {
+    error: String,
+    /// Under what the template finds parameters.
+    root: &'static str,
+}
+
+impl Problem {
+    /// For people: what they have to give comes first.
+    fn told(&self, block: usize) -> String {
+        let place = format!("resources[{block}]: {}", self.error);
+        self.missing().map_or(place.clone(), |name| format!("parameter {name:?} is missing: {place}"))
+    }
+
+    /// The parameter that is missing, if that is what is wrong: the error shows where it is used, and what is not there.
+    fn missing(&self) -> Option<&str> {
+        let (before, key) = self.error.rsplit_once(": map has no entry for key \"")?;
+        let key = key.strip_suffix('"')?;
+        let (_, place) = before.rsplit_once("at <")?;
+        let used = place.strip_suffix('>')?.strip_prefix(self.root)?.strip_prefix(key)?;
+        (used.is_empty() || used.starts_with('.')).then_some(key)
+    }
+}
+
 fn objects(
     block: &PermitBlock,
     flat: &Data<'_>,
     structured: &Data<'_>,
     settings: &Settings,
-) -> (Vec<Value>, Option<String>) {
+) -> (Vec<Value>, Option<Problem>) {
     let mut out = Vec::new();
     for target in &block.targets {
         match target.render(flat, settings) {
             Ok(object) => out.push(object),
-            Err(error) => return (out, Some(error.to_string())),
+            Err(error) => return (out, Some(Problem { error: error.to_string(), root: "." })),
         }
     }
     if let Some(template) = &block.template {
         let text = template.render(structured, settings);
         match text.and_then(|text| template::documents(&text)) {
             Ok(objects) => out.extend(objects),
-            Err(error) => return (out, Some(error.to_string())),
+            Err(error) => return (out, Some(Problem { error: error.to_string(), root: ".params." })),
         }
     }
     (out, None)
@@ -150,6 +174,23 @@ mod tests {
         let s = snapshot("{resources: [{targets: [{kind: A, metadata: {name: a}}, {kind: '{{ .missing }}'}]}]}", "{}");
         assert_eq!(s.blocks.len(), 1);
         assert!(s.problems[0].contains("map has no entry for key \"missing\""), "{:?}", s.problems);
+    }
+
+    #[test]
+    fn a_parameter_that_is_missing_is_named() {
+        for (spec, expected) in [
+            ("{targets: [{kind: '{{ .x }}', metadata: {name: a}}]}", true),
+            ("{targets: [{kind: A, metadata: {name: 'a-{{ .x | upper }}'}}]}", true),
+            ("{targets: [{kind: A, metadata: {name: a}, d: '{{ .x.y }}'}]}", true),
+            ("{template: 'kind: {{ .params.x }}'}", true),
+            ("{template: 'kind: {{ .x }}'}", false),
+            ("{targets: [{kind: '{{ .known.x }}', metadata: {name: a}}]}", false),
+            ("{targets: [{kind: '{{ fail \"x\" }}', metadata: {name: a}}]}", false),
+        ] {
+            let s = snapshot(&format!("{{resources: [{spec}]}}"), "{known: {}}");
+            let is_told = s.problems[0].starts_with("parameter \"x\" is missing: resources[0]: template: ");
+            assert_eq!(is_told, expected, "{:?}", s.problems);
+        }
     }
 
     #[test]

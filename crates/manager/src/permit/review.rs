@@ -3,10 +3,9 @@
 use super::phase::{Actor, Phase};
 use super::record::{Transition, phase, reason_by, with_transitions};
 use super::{approval, template::PermitTemplate};
-use crate::duration;
 use crate::status::is_ready;
 use jiff::Timestamp;
-use object::{Value, map};
+use object::{Value, duration, map};
 
 /// What of the request a reviewer may adjust.
 const ADJUSTABLE: [&str; 3] = ["duration", "startTime", "keepFor"];

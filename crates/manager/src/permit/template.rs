@@ -3,10 +3,9 @@
 use super::params::check_schema;
 use crate::block::{self, Reference, list};
 use crate::condition::{ApplyCondition, ApprovalCondition, Mode};
-use crate::duration;
 use crate::replication::Account;
-use object::Value;
 use object::selector::Labels;
+use object::{Value, duration};
 use std::time::Duration;
 use template::{Functions, Template, Tree};
 

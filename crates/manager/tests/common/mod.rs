@@ -9,20 +9,32 @@ use apiserver::auth::UserInfo;
 use client::{Client, DeleteParams, Patch, PatchParams, Resource};
 use controllers::InProcess;
 use object::{Value, json, yaml};
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// How often something is looked at before it counts as never to come: for a minute, for what takes milliseconds.
 pub const PATIENCE: usize = 2400;
 
+/// The annotation of objects whose writes the server holds back, while it holds anything back.
+pub const HELD: &str = "test/held";
+
 pub struct Fixture {
     pub client: Client,
     manager: JoinHandle<()>,
+    gate: Arc<Gate>,
 }
 
-/// The manager's part in admission, as the program wires it.
-struct Managed(manager::Admission);
+/// Whether writes are held back, and the names of the objects for which some are.
+struct Gate {
+    is_open: watch::Sender<bool>,
+    held: Mutex<BTreeSet<String>>,
+}
+
+/// The manager's part in admission, as the program wires it; and a server that is slow.
+struct Managed(manager::Admission, Arc<Gate>);
 
 fn request<'a>(a: &Attributes<'a>) -> manager::admission::Request<'a> {
     manager::admission::Request {
@@ -63,7 +75,15 @@ impl Admission for Managed {
         object: Option<&'a Value>,
         _: &'a mut Vec<String>,
     ) -> Step<'a, ()> {
-        Box::pin(std::future::ready(self.0.validate(&request(&a), object).map_err(|why| refused(&a, why))))
+        let verdict = self.0.validate(&request(&a), object).map_err(|why| refused(&a, why));
+        let (gate, name) = (&self.1, object.filter(|o| o.annotation(HELD).is_some()).map(Value::name));
+        Box::pin(async move {
+            if let Some(name) = name.filter(|_| !*gate.is_open.borrow()) {
+                gate.held.lock().unwrap().insert(name.to_owned());
+                let _ = gate.is_open.subscribe().wait_for(|is_open| *is_open).await;
+            }
+            verdict
+        })
     }
 
     fn concerns(&self, _: &apiserver::catalogue::Resource) -> bool {
@@ -83,7 +103,8 @@ impl Fixture {
         let store = Arc::new(store::Embedded::in_memory(store::Options::default()));
         let authorizer = apiserver::rbac::Rbac::open(store.clone()).await.unwrap();
         let admission = manager::Admission::default();
-        let managed: Arc<dyn apiserver::admission::Admission> = Arc::new(Managed(admission.clone()));
+        let gate = Arc::new(Gate { is_open: watch::Sender::new(true), held: Mutex::default() });
+        let managed: Arc<dyn apiserver::admission::Admission> = Arc::new(Managed(admission.clone(), gate.clone()));
         let options = apiserver::Options { authorizer, admission: managed, ..apiserver::Options::default() };
         let server = apiserver::Server::new(store, options).await.unwrap();
         let client = Client::new(Arc::new(InProcess::controller_manager(server.clone())));
@@ -93,7 +114,7 @@ impl Fixture {
             UserInfo { name: options.user.clone(), groups: vec!["system:masters".into()], ..UserInfo::default() };
         let own = Client::new(Arc::new(InProcess::new(server, user)));
         let manager = tokio::spawn(async move { manager::run(own, options).await.unwrap() });
-        let fixture = Fixture { client, manager };
+        let fixture = Fixture { client, manager, gate };
         for (tenant, namespaces) in [("solar", &["solar-a", "solar-b"][..]), ("wind", &["wind-a"])] {
             fixture.apply(&format!("{{apiVersion: capsule.clastix.io/v1beta2, kind: Tenant, metadata: {{name: {tenant}, labels: {{energy: renewable}}}}, spec: {{owners: [{{kind: User, name: {tenant}-owner}}]}}}}")).await;
             for namespace in namespaces {
@@ -103,6 +124,36 @@ impl Fixture {
         let is_counted = |t: &Value| t.at(&["status", "size"]) == Some(&Value::Int(2));
         fixture.until("capsule.clastix.io/v1beta2/Tenant", "", "solar", |t| t.is_some_and(is_counted)).await;
         fixture
+    }
+
+    /// From now on writes of objects with the annotation do not come to an end.
+    pub fn hold(&self) {
+        self.gate.is_open.send_replace(false);
+    }
+
+    /// They do again.
+    pub fn release(&self) {
+        self.gate.is_open.send_replace(true);
+    }
+
+    /// The parents (`slow-3`) for whose objects (`slow-3-17`, `p-slow-3`) writes are, or were, held back.
+    pub fn held(&self) -> BTreeSet<String> {
+        let parent = |name: &String| match name.strip_prefix("p-") {
+            Some(_) => name.clone(),
+            None => name.rsplit_once('-').map_or(name.as_str(), |(parent, _)| parent).to_owned(),
+        };
+        self.gate.held.lock().unwrap().iter().map(parent).collect()
+    }
+
+    /// Waits until writes for this many parents are held back.
+    pub async fn until_held(&self, parents: usize) {
+        for _ in 0..PATIENCE {
+            if self.held().len() >= parents {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("held back is only {:?}", self.held());
     }
 
     /// Somebody with every right, but no administrator.

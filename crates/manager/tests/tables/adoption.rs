@@ -21,6 +21,17 @@ async fn managers_and_marks_are_as_in_2_1_and_2_2() {
             Same("ConfigMap solar-b/NAME"),
             Is("ConfigMap solar-b/NAME", "{metadata: {managedFields: [{manager: ~/solar-b/solar/0/}]}}"),
         ]),
+        ("2.1 a permit's manager is named after the permit", &[
+            Template("{approvals: {auto: true}, resources: [{targets: [{MAP, data: {k: v}}]}]}"),
+            Ask(""),
+            Permit("{status: {phase: Active}}"),
+            Is("ConfigMap solar-a/NAME", "{metadata: {managedFields: [{manager: ~projectcapsule.dev/resource/resourcepermit/, operation: Apply}]}}"),
+        ]),
+        ("2.1 what is no content is written by a manager of its own", &[
+            Declare("resources: [{namespaceSelector: {matchLabels: {name: solar-b}}, policy: {condition: 'object == null', protect: false}, rawItems: [{MAP, data: {k: v}}]}]"),
+            Declare("resources: [{namespaceSelector: {matchLabels: {name: solar-b}}, policy: {condition: 'object == null', protect: true}, rawItems: [{MAP, data: {k: w}}]}]"),
+            Is("ConfigMap solar-b/NAME", "{metadata: {managedFields: [{manager: ~/solar-b/solar/, operation: Apply}, {manager: projectcapsule.dev/resource/controller, operation: Update}]}}"),
+        ]),
         ("2.2 created-by, managed-by, protected-by of what is created", &[
             Declare("resources: [{rawItems: [{MAP}]}]"),
             Is("ConfigMap solar-b/NAME", REPLICA),
@@ -46,6 +57,18 @@ async fn managers_and_marks_are_as_in_2_1_and_2_2() {
             Says("{metadata: {finalizers: [controller.projectcapsule.dev/finalize]}}"),
             Declare("resources: []"),
             Says("{metadata: {finalizers: null}, status: {size: 0}}"),
+        ]),
+        ("2.2 the finalizer that somebody takes away comes back", &[
+            Declare("{resyncPeriod: 1h, resources: [{rawItems: [{MAP}]}]}"),
+            Edit("capsule.clastix.io/v1beta2/TenantResource solar-a/NAME", "metadata: {finalizers: []}"),
+            Says("{metadata: {finalizers: [controller.projectcapsule.dev/finalize]}}"),
+        ]),
+        ("2.2 the finalizer of a permit that somebody takes away comes back", &[
+            Template("{approvals: {auto: true}, resources: [{targets: [{MAP}]}]}"),
+            Ask(""),
+            Permit("{status: {phase: Active}}"),
+            Edit("capsule.clastix.io/v1beta2/ResourcePermit solar-a/NAME", "metadata: {finalizers: []}"),
+            Permit("{metadata: {finalizers: [controller.projectcapsule.dev/finalize]}}"),
         ]),
         ("2.2 the finalizer of older versions is migrated", &[
             Declare("resources: []"),

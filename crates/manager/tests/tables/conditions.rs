@@ -76,6 +76,14 @@ async fn outcomes_are_as_in_4() {
         ]),
     ])
     .await;
+    let of_length = async |length: usize| {
+        let condition = format!("{:length$}", "true");
+        let spec = format!("resources: [{{policy: {{condition: '{condition}'}}, rawItems: []}}]");
+        f.try_apply(&crate::common::tr("long", &spec)).await
+    };
+    of_length(4096).await.unwrap();
+    let error = of_length(4097).await.unwrap_err().to_string();
+    assert!(error.contains("spec.resources[0].policy.condition"), "{error}");
 }
 
 #[tokio::test]

@@ -352,6 +352,15 @@ async fn permits_end_as_in_5_5_and_5_6() {
             Delete(RP),
             Permit(GONE),
         ]),
+        ("5.6 Approved: not by its requester", &[
+            Template(MANUAL),
+            Ask(", startTime: '2999-01-01T00:00:00Z'"),
+            Permit("{status: {phase: Requested}}"),
+            Move("alice", "{phase: Approved}"),
+            DeleteRefused("bob", RP, "a permit in phase Approved must expire first"),
+            Delete(RP),
+            Permit(GONE),
+        ]),
         ("5.6 Active: by an administrator, who has it cleaned up", &[
             Template(AUTO),
             Ask(""),

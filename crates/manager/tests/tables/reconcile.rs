@@ -109,10 +109,15 @@ async fn places_are_as_in_2_7() {
             Global("resources: [{namespacedItems: [{apiVersion: v1, kind: ConfigMap, name: NAME-source, namespace: default}]}]"),
             Is("ConfigMap wind-a/NAME-source", "{data: {k: v}}"),
         ]),
-        ("2.7 a permit: the permit's namespace where none is named, and cluster-scoped objects without one", &[
-            Template("{approvals: {auto: true}, resources: [{targets: [{MAP}, {apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, namespace: solar-b}}, {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: NAME, namespace: solar-a}}]}]}"),
+        ("2.7 a permit: the permit's namespace where none is named", &[
+            Template("{approvals: {auto: true}, resources: [{targets: [{MAP}, {apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, namespace: solar-b}}]}]}"),
             Ask(""),
-            Permit("{status: {phase: Active, size: 3, processedItems: [{kind: ClusterRole, namespace: null, status: {clusterScoped: true}}, {namespace: solar-a}, {namespace: solar-b}]}}"),
+            Permit("{status: {phase: Active, size: 2, processedItems: [{namespace: solar-a}, {namespace: solar-b}]}}"),
+        ]),
+        ("2.7 a permit: cluster-scoped objects, without a namespace", &[
+            Foreign("{apiVersion: capsule.clastix.io/v1beta2, kind: GlobalResourcePermitTemplate, metadata: {name: NAME}, spec: {approvals: {auto: true}, resources: [{targets: [{MAP}, {apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, namespace: default}}, {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: NAME, namespace: solar-a}}]}]}}"),
+            Ask(", template: {kind: GlobalResourcePermitTemplate, name: NAME}"),
+            Permit("{status: {phase: Active, size: 3, processedItems: [{kind: ClusterRole, namespace: null, status: {clusterScoped: true}}, {namespace: default}, {namespace: solar-a}]}}"),
         ]),
     ])
     .await;
@@ -206,6 +211,16 @@ async fn runs_are_set_off_as_in_2_9() {
             Edit(TR, "spec: {cordoned: false}"),
             Is("ConfigMap solar-b/NAME-2", "{}"),
             Is("ConfigMap solar-b/NAME", GONE),
+        ]),
+        ("2.9 cordoned: a namespace that comes gets nothing", &[
+            Global("{resyncPeriod: 1h, resources: [{rawItems: [{MAP}], namespaceSelector: {matchLabels: {row: NAME}}}]}"),
+            Edit("capsule.clastix.io/v1beta2/GlobalTenantResource NAME", "spec: {cordoned: true}"),
+            GlobalSays("{status: {conditions: [{}, {type: Cordoned, status: 'True'}]}}"),
+            Foreign("{apiVersion: v1, kind: Namespace, metadata: {name: NAME-new, labels: {capsule.clastix.io/tenant: wind, row: NAME}}}"),
+            Wait,
+            Is("ConfigMap NAME-new/NAME", GONE),
+            Edit("capsule.clastix.io/v1beta2/GlobalTenantResource NAME", "spec: {cordoned: false}"),
+            Is("ConfigMap NAME-new/NAME", "{}"),
         ]),
         ("2.9 cordon and dependencies do not hold back the end", &[
             Declare("resources: [{rawItems: [{MAP}]}]"),

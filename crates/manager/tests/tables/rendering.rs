@@ -168,12 +168,44 @@ async fn accounts_are_chosen_as_in_3_6() {
             GlobalFails("{serviceAccount: {name: NAME, namespace: wind-a}, resources: [{rawItems: [{MAP}]}]}", "applying of"),
             GlobalSays("{status: {serviceAccount: {name: NAME, namespace: wind-a}}}"),
         ]),
+        ("3.6 a permit of a template for all: its own account where it is whole", &[
+            Foreign("{apiVersion: capsule.clastix.io/v1beta2, kind: GlobalResourcePermitTemplate, metadata: {name: NAME}, spec: {impersonation: {name: NAME, namespace: wind-a}, resources: [{targets: [{MAP}]}]}}"),
+            Ask(", template: {kind: GlobalResourcePermitTemplate, name: NAME}"),
+            Permit("{status: {phase: Failed, failure: {reason: ImpersonationFailed, message: ~wind-a/NAME not found}, request: {impersonation: {name: NAME, namespace: wind-a}}}}"),
+        ]),
+        ("3.6 a permit of a template for all: else the controller", &[
+            Foreign("{apiVersion: capsule.clastix.io/v1beta2, kind: GlobalResourcePermitTemplate, metadata: {name: NAME}, spec: {impersonation: {name: NAME}, resources: [{targets: [{MAP}]}]}}"),
+            Ask(", template: {kind: GlobalResourcePermitTemplate, name: NAME}"),
+            Permit("{status: {phase: Requested, request: {impersonation: null}}}"),
+        ]),
     ])
     .await;
+    f.apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: runner, namespace: wind-a}}").await;
+    f.apply(&crate::common::tr(
+        "before",
+        "{resyncPeriod: 1h, resources: [{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: before}}]}]}",
+    ))
+    .await;
+    f.ready(crate::common::TR, "solar-a", "before", "True", "").await;
     f.apply("{apiVersion: capsule.clastix.io/v1beta2, kind: CapsuleConfiguration, metadata: {name: default}, spec: {impersonation: {tenantDefaultServiceAccount: powerless, globalDefaultServiceAccount: runner, globalDefaultServiceAccountNamespace: wind-a}}}").await;
     f.apply("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: runner}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: runner, namespace: wind-a}]}").await;
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    // 2.9: what was declared before is looked at again.
+    f.until(crate::common::TR, "solar-a", "before", |o| {
+        o.is_some_and(|o| o.str_at(&["status", "serviceAccount", "name"]) == Some("powerless"))
+    })
+    .await;
+    // The names of rows are those of the table above: no row is of the same kinds as the one there.
     check(&f, &[
+        ("3.6 a permit of a template for all: the global default", &[
+            Foreign("{apiVersion: capsule.clastix.io/v1beta2, kind: GlobalResourcePermitTemplate, metadata: {name: NAME}, spec: {approvals: {auto: true}, resources: [{targets: [{MAP}]}]}}"),
+            Ask(", template: {kind: GlobalResourcePermitTemplate, name: NAME}"),
+            Permit("{status: {phase: Active, request: {impersonation: {name: runner, namespace: wind-a}}}}"),
+        ]),
+        ("3.6 a permit of a namespace's template: the default in its namespace", &[
+            Template("{resources: [{targets: [{MAP}]}]}"),
+            Ask(""),
+            Permit("{status: {phase: Failed, failure: {stage: Preflight, reason: ImpersonationFailed}, request: {impersonation: {name: powerless, namespace: solar-a}}}}"),
+        ]),
         ("3.6 a TenantResource: the default in its namespace", &[
             Fails("resources: [{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME-2}}]}]", "applying of"),
             Says("{status: {serviceAccount: {name: powerless, namespace: solar-a}}}"),
@@ -181,11 +213,6 @@ async fn accounts_are_chosen_as_in_3_6() {
         ("3.6 a GlobalTenantResource: the global default", &[
             Global("resources: [{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME-g}}]}]"),
             GlobalSays("{status: {serviceAccount: {name: runner, namespace: wind-a}}}"),
-        ]),
-        ("3.6 a permit of a namespace's template: the default in its namespace", &[
-            Template("{resources: [{targets: [{MAP}]}]}"),
-            Ask(""),
-            Permit("{status: {phase: Failed, failure: {stage: Preflight, reason: ImpersonationFailed}, request: {impersonation: {name: powerless, namespace: solar-a}}}}"),
         ]),
         ("3.6 an account that was chosen is used for reading too", &[
             Foreign("{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME-source, namespace: solar-a}}"),

@@ -110,7 +110,7 @@ impl Row<'_> {
     }
 
     fn by(&self, user: &str) -> Client {
-        self.f.client.acting_as(user, &["system:authenticated"])
+        self.f.client.acting_as(&self.text(user), &["system:authenticated"])
     }
 
     async fn take(&self, step: &Step, noted: &mut Value) {

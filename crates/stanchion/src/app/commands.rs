@@ -11,7 +11,7 @@ use manager::application::kinds::{APPLICATIONS, REVISIONS, TRACKERS};
 use manager::application::names;
 use manager::application::three_way::{self, Change, Strategy};
 use manager::application::tracker::{Entry, ResourceKey, Tracker, Trackers};
-use object::{Map, Status, Value, json, map, yaml};
+use object::{Map, Value, json, map, yaml};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Session {
     /// What an answer about an application means for people.
     fn explained(&self, error: Error, name: &str) -> Failure {
         match error {
-            error if is_unserved(&error) => UNSERVED.into(),
+            error if error.is_unserved() => UNSERVED.into(),
             error if error.is_not_found() => {
                 format!("there is no Application {name} in namespace {}", self.namespace).into()
             }
@@ -164,7 +164,7 @@ impl Session {
         let namespace = if all_namespaces { "" } else { &self.namespace };
         let params = ListParams { label_selector: selector.to_owned(), ..ListParams::default() };
         let list = self.client.api(&APPLICATIONS).list(namespace, &params).await;
-        let list = list.map_err(|error| if is_unserved(&error) { UNSERVED.into() } else { Failure::from(error) })?;
+        let list = list.map_err(|error| if error.is_unserved() { UNSERVED.into() } else { Failure::from(error) })?;
         match Document::of(output) {
             Some(document) => print(&document.list(list.items)),
             None if list.items.is_empty() => match namespace {
@@ -445,12 +445,6 @@ impl Session {
         }
         Ok(())
     }
-}
-
-/// Whether a server does not serve the kind, rather than having no object of that name.
-fn is_unserved(error: &Error) -> bool {
-    let is_about_object = |status: &Status| status.details.as_ref().is_some_and(|details| !details.name.is_empty());
-    error.code() == 404 && !error.status().is_some_and(is_about_object)
 }
 
 fn text_at(object: &Value, key: &str) -> String {

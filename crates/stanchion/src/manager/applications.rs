@@ -16,7 +16,7 @@ pub struct Args {
     cluster_namespace: String,
 
     /// How often Applications are looked at, although nothing was heard
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = super::election::time, env = "STANCHION_APPLICATION_RE_SYNC_PERIOD")]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = object::duration::positive, env = "STANCHION_APPLICATION_RE_SYNC_PERIOD")]
     application_re_sync_period: Duration,
 
     /// How many Applications are worked on at a time

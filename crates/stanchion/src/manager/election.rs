@@ -7,6 +7,7 @@ use client::events::Recorder;
 use client::resources::LEASES;
 use client::{Client, Clock};
 use manager::{Manager, Metrics};
+use object::duration::positive;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,15 +22,15 @@ pub struct Args {
     leader_elect: bool,
 
     /// How long a leader may be silent before another one takes over
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time, env = "STANCHION_LEADER_ELECT_LEASE_DURATION")]
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = positive, env = "STANCHION_LEADER_ELECT_LEASE_DURATION")]
     leader_elect_lease_duration: Duration,
 
     /// How long a leader tries to renew its lease before it ends
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, env = "STANCHION_LEADER_ELECT_RENEW_DEADLINE")]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = positive, env = "STANCHION_LEADER_ELECT_RENEW_DEADLINE")]
     leader_elect_renew_deadline: Duration,
 
     /// How long to wait between tries
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time, env = "STANCHION_LEADER_ELECT_RETRY_PERIOD")]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = positive, env = "STANCHION_LEADER_ELECT_RETRY_PERIOD")]
     leader_elect_retry_period: Duration,
 
     /// Name of the Lease
@@ -44,14 +45,6 @@ pub struct Args {
     /// Namespace of the Lease
     #[arg(long, value_name = "NAME", default_value = "kube-system", env = "STANCHION_LEADER_ELECT_RESOURCE_NAMESPACE")]
     leader_elect_resource_namespace: String,
-}
-
-/// A duration as Go writes it, longer than nothing.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
-    manager::duration::go(text).and_then(|time| match time.is_zero() {
-        true => Err("it has to be more than nothing".to_owned()),
-        false => Ok(time),
-    })
 }
 
 impl Args {

@@ -3,15 +3,14 @@
 mod commands;
 mod diff;
 mod input;
-mod output;
 mod progress;
 mod review;
 mod view;
 
 use crate::cluster::{ClusterArgs, Failure};
-use crate::terminal::Wait;
+use crate::terminal::{Output, Wait};
 use clap::{Args as ClapArgs, Subcommand};
-use output::Output;
+use commands::Asked;
 use std::path::PathBuf;
 
 /// Ask for permits, review them, and end them.
@@ -43,8 +42,10 @@ enum Command {
         wait: Wait,
     },
     /// List permits
-    #[command(visible_alias = "ls")]
+    #[command(visible_aliases = ["ls", "get"])]
     List {
+        /// Names of permits [default: all]
+        names: Vec<String>,
         /// Those of all namespaces
         #[arg(short = 'A', long)]
         all_namespaces: bool,
@@ -54,8 +55,12 @@ enum Command {
         /// Only those that a label selector selects
         #[arg(short = 'l', long, value_name = "SELECTOR", default_value = "")]
         selector: String,
+        /// Go on with every change
+        #[arg(short, long)]
+        watch: bool,
     },
     /// Show what a permit would do: who asks for what, the rendered objects, and how they differ from the cluster's
+    #[command(visible_alias = "describe")]
     Review {
         /// Name of the permit
         name: String,
@@ -149,8 +154,9 @@ pub fn run(args: Args) -> Result<(), Failure> {
         let session = commands::Session::new(client, namespace, args.output);
         match args.command {
             Command::Request { template, name, ask, wait } => session.request(&template, name, ask, wait).await,
-            Command::List { all_namespaces, phase, selector } => {
-                session.list(all_namespaces, phase.as_deref(), selector).await
+            Command::List { names, all_namespaces, phase, selector, watch } => {
+                let asked = Asked { names: &names, phase: phase.as_deref(), selector, watch };
+                session.list(all_namespaces, asked).await
             }
             Command::Review { name, show_secrets } => session.review(&name, show_secrets).await,
             Command::Approve { names, message, duration, start_time, keep_for, wait } => {

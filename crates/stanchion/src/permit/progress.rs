@@ -9,6 +9,8 @@ use object::Value;
 /// For what somebody waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
+    /// That somebody looked at it: that it could be prepared.
+    Prepared,
     /// That it can be reviewed, or what its template approves by itself is active.
     Reviewable,
     /// That it is active, or will be by itself at a later time.
@@ -57,6 +59,7 @@ pub fn look(permit: Option<&Value>, goal: Goal, now: Timestamp) -> Look {
         (_, Phase::Approved) if start.is_some_and(|start| start > now) => {
             Look::Done(format!("approved; it begins at {}", start.unwrap_or_default()))
         }
+        (Goal::Prepared, Phase::Requested | Phase::Pending | Phase::Approved) => Look::Done("requested".to_owned()),
         (Goal::Reviewable, Phase::Requested | Phase::Pending) if !is_auto => Look::Done("waits for review".to_owned()),
         (Goal::Active, Phase::Requested | Phase::Pending) => Look::Done("waits for review".to_owned()),
         // The controller tries again by itself, but nothing becomes of it unless somebody changes something.
@@ -92,6 +95,13 @@ mod tests {
         let failed = |t: &str| Look::Failed(t.to_owned());
         let waits = |t: &str| Look::Waits(t.to_owned());
         for (goal, status, expected) in [
+            (Prepared, "{}", waits("")),
+            (Prepared, "{phase: Requested}", done("requested")),
+            (
+                Prepared,
+                "{phase: Created, conditions: [{type: Ready, status: 'False', message: bad}]}",
+                failed("it cannot be prepared: bad"),
+            ),
             (Reviewable, "{phase: Requested}", done("waits for review")),
             (Reviewable, "{phase: Requested, request: {approvals: {auto: true}}}", waits("Requested:")),
             (

@@ -6,7 +6,6 @@ use apiserver::audit::{Log, Policy, Receiver, Rotation, Settings, Unsent, Webhoo
 use apiserver::webhooks::{Endpoint, WebhookClient};
 use bytes::Bytes;
 use clap::{Args as ClapArgs, ValueEnum};
-use controllers::Simulated;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -56,7 +55,7 @@ pub struct Args {
     audit_webhook_batch_max_size: usize,
 
     /// How long a batch waits for further audit events
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = Simulated::time, env = "STANCHION_AUDIT_WEBHOOK_BATCH_MAX_WAIT")]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = object::duration::go, env = "STANCHION_AUDIT_WEBHOOK_BATCH_MAX_WAIT")]
     audit_webhook_batch_max_wait: Duration,
 
     /// How many batches are sent a second; 0 for any number
@@ -68,7 +67,7 @@ pub struct Args {
     audit_webhook_batch_throttle_burst: u32,
 
     /// How long after a failure audit events are sent again; each further attempt waits half as long again
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = Simulated::time, env = "STANCHION_AUDIT_WEBHOOK_INITIAL_BACKOFF")]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = object::duration::go, env = "STANCHION_AUDIT_WEBHOOK_INITIAL_BACKOFF")]
     audit_webhook_initial_backoff: Duration,
 }
 

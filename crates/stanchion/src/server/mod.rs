@@ -133,11 +133,11 @@ pub struct Args {
     simulated_nodes: usize,
 
     /// How long a pretended pod takes to run and be ready, such as 500ms
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = Simulated::time, env = "STANCHION_SIMULATED_POD_START")]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = object::duration::go, env = "STANCHION_SIMULATED_POD_START")]
     simulated_pod_start: std::time::Duration,
 
     /// How long a pretended pod runs that is to end, such as a Job's
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = Simulated::time, env = "STANCHION_SIMULATED_POD_RUN")]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = object::duration::go, env = "STANCHION_SIMULATED_POD_RUN")]
     simulated_pod_run: std::time::Duration,
 
     /// Admission plugins that are on beside the default ones
@@ -181,7 +181,7 @@ pub struct Args {
     max_mutating_requests_inflight: usize,
 
     /// How long the server goes on after SIGTERM while /readyz says that it ends, such as 10s; a second signal ends the wait
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = Simulated::time, env = "STANCHION_SHUTDOWN_DELAY_DURATION")]
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = object::duration::go, env = "STANCHION_SHUTDOWN_DELAY_DURATION")]
     shutdown_delay_duration: std::time::Duration,
 
     /// How much is logged, as a number as klog has it; counts more than --log-level

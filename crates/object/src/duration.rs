@@ -1,4 +1,4 @@
-//! Durations as the kinds write them.
+//! Durations as Go, and with it most kinds and flags, writes them.
 
 use std::time::Duration;
 
@@ -18,6 +18,15 @@ pub fn go(text: &str) -> Result<Duration, String> {
 /// It is no duration.
 pub fn extended(text: &str) -> Result<Duration, String> {
     read(text, UNITS)
+}
+
+/// Go's notation, of more than nothing.
+///
+/// # Errors
+///
+/// It is no duration, or one of zero.
+pub fn positive(text: &str) -> Result<Duration, String> {
+    go(text).and_then(|time| if time.is_zero() { Err("it has to be more than nothing".to_owned()) } else { Ok(time) })
 }
 
 /// A duration in Go's notation.
@@ -45,7 +54,7 @@ const UNITS: &[(&str, u64)] = &[
 ];
 
 fn read(text: &str, units: &[(&str, u64)]) -> Result<Duration, String> {
-    let invalid = || format!("invalid duration {}", object::go::quote(text));
+    let invalid = || format!("invalid duration {}", crate::go::quote(text));
     if text == "0" {
         return Ok(Duration::ZERO);
     }
@@ -75,6 +84,7 @@ mod tests {
         for bad in ["", "1", "x", "1d", "-1s", "1h x", "s"] {
             assert!(go(bad).is_err(), "{bad}");
         }
+        assert_eq!((positive("1s"), positive("0s").is_err()), (Ok(Duration::from_secs(1)), true));
         assert_eq!(extended("1d12h"), Ok(Duration::from_secs(129_600)));
         assert_eq!(extended("2w"), Ok(Duration::from_secs(1_209_600)));
     }
