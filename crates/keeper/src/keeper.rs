@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use compact_str::CompactString;
 use futures_util::future::BoxFuture;
-use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 use object::{Value, json};
 use parking_lot::Mutex;
@@ -24,6 +23,7 @@ use crate::parent::Parent;
 use crate::plan;
 use crate::policy::{Deletion, Policy};
 use crate::tracking;
+use crate::turns::in_turns;
 
 /// Decides from the live object (`None` if there is none) whether a target may be applied. An error is not shown: it
 /// could hold what the object holds.
@@ -234,34 +234,41 @@ impl Keeper {
         }
         let width = self.shared.options.width.max(1);
         let mut inherited = false;
-        let mut applied = stream::iter(groups.into_values())
-            .map(|group| async {
-                let mut done = Vec::with_capacity(group.len());
-                for (item, desired) in group {
-                    done.push(work.apply(item, desired).await);
-                }
-                done
-            })
-            .buffer_unordered(width);
-        while let Some(done) = applied.next().await {
+        let tenant =
+            |group: &[(Item, Desired)]| group.first().map_or_else(CompactString::default, |(i, _)| i.tenant.clone());
+        let groups = groups.into_values().map(|group| (tenant(&group), group));
+        let work = &work;
+        let apply = |group: Vec<(Item, Desired)>| async move {
+            let mut done = Vec::with_capacity(group.len());
+            for (item, desired) in group {
+                done.push(work.apply(item, desired).await);
+            }
+            done
+        };
+        in_turns(groups, width, apply, |done| {
             for done in done {
                 outcome.apply_failures += usize::from(done.is_failure());
                 inherited |= done.inherited;
                 outcome.take(done);
             }
-        }
-        drop(applied);
+        })
+        .await;
         if inherited {
             // Whoever hands an object over lets go of it when this is recorded, and not before.
             journal.record(&sorted([&outcome.items[..], &matched.unwanted, &kept].concat())).await?;
             self.shared.index.lock().recorded(&run.parent.key);
         }
-        let mut released = stream::iter(matched.unwanted).map(|item| work.release(item)).buffer_unordered(width);
-        while let Some(done) = released.next().await {
-            outcome.release_failures += usize::from(done.is_failure());
-            outcome.take(done);
-        }
-        drop(released);
+        let unwanted = matched.unwanted.into_iter().map(|item| (item.tenant.clone(), item));
+        in_turns(
+            unwanted,
+            width,
+            |item| work.release(item),
+            |done: Done| {
+                outcome.release_failures += usize::from(done.is_failure());
+                outcome.take(done);
+            },
+        )
+        .await;
         outcome.items.extend(kept);
         outcome.items = sorted(std::mem::take(&mut outcome.items));
         outcome.is_changed = outcome.items != sorted(before);

@@ -42,6 +42,7 @@ mod release;
 mod resync;
 mod seen;
 pub mod tracking;
+mod turns;
 mod watch;
 
 pub use cluster::{Answer, Cluster, Deleted, Events, FieldConflict, Scope};
