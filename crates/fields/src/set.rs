@@ -232,6 +232,12 @@ impl FieldSet {
         subset
     }
 
+    /// Whether there is a list item, named by its keys, of which nothing is below.
+    pub fn has_bare_items(&self) -> bool {
+        let is_bare = |n: &Node| n.children.is_empty() && matches!(n.element, PathElement::Key(_));
+        self.nodes.iter().any(|n| is_bare(n) || n.children.has_bare_items())
+    }
+
     /// The members that have no members below them.
     pub fn leaves(&self) -> FieldSet {
         let mut out = FieldSet::new();

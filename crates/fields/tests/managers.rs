@@ -15,7 +15,9 @@ fn read(text: &str) -> Value {
 }
 
 const SCHEMA: &str = "{type: object, properties: {spec: {type: object, properties: {a: {type: string}, b: {type: string}, \
-    replicas: {type: integer}}}}}";
+    replicas: {type: integer}, \
+    l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], \
+        items: {type: object, properties: {k: {type: string, default: ''}, v: {type: string}}}}}}}}";
 
 fn endpoint(converter: impl VersionConverter + 'static) -> FieldManager {
     let schema = Arc::new(crd_schema(Some(&read(SCHEMA)), false));
@@ -54,6 +56,17 @@ fn times_change_with_the_set_or_the_object_only() {
     assert_eq!(entries(&shared), [r#"bob/Apply@- {"f:spec":{"f:a":{}}}"#, r#"alice/Apply@10Z {"f:spec":{"f:a":{}}}"#]);
     let same = endpoint.on_update(&live, live.clone(), "tool", 40);
     assert_eq!(same, live);
+}
+
+#[test]
+fn an_item_that_is_owned_without_its_fields_goes_when_it_is_applied_again() {
+    let endpoint = plain();
+    let config = app("{l: [{}, {k: b}]}");
+    let mut live = endpoint.apply(None, &config, "alice", false, 10).unwrap();
+    // The server fills in what nobody owns.
+    live.set_at(&["spec"], read("{l: [{k: '', v: x}, {k: b, v: x}]}"));
+    let again = endpoint.apply(Some(&live), &config, "alice", false, 20).unwrap();
+    assert_eq!(again.get("spec"), Some(&read("{l: [{k: b, v: x}]}")));
 }
 
 #[test]

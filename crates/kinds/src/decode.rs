@@ -4,7 +4,7 @@
 //! in canonical form, and none of the scalars that Go leaves out. Unknown fields are dropped and reported. Empty lists
 //! and maps are still there, because checks tell them from absent ones; [`finish`] takes them away.
 
-use crate::definitions::{Definition, Field, Schema, Type};
+use crate::definitions::{Definition, Field, ListType, Schema, Type};
 use crate::go_time::{self, Layout};
 use crate::quantity::Quantity;
 use base64::Engine;
@@ -85,7 +85,8 @@ fn is_empty(field: &Field, value: &Value) -> bool {
     }
 }
 
-/// Takes empty lists and maps out that Go leaves out when it writes an object (`omitempty`): nobody owns them.
+/// Takes empty lists and maps out that Go leaves out when it writes an object (`omitempty`): nobody owns them. Those
+/// within lists that are owned as a whole stay: upstream compares such lists as Go values, which tells empty from absent.
 pub fn drop_empty(definition: &Definition, object: &mut Value) {
     let Some(members) = object.as_object_mut() else { return };
     for field in &definition.fields {
@@ -109,11 +110,21 @@ fn drop_empty_within(schema: &Schema, value: &mut Value) {
                 drop_empty(definition, value);
             }
         }
-        (Type::List(item), Value::Array(items)) => items.iter_mut().for_each(|v| drop_empty_within(item, v)),
+        (Type::List(item), Value::Array(items)) if !is_owned_whole(schema) => {
+            items.iter_mut().for_each(|v| drop_empty_within(item, v));
+        }
         (Type::Map(inner), Value::Object(members)) => {
             members.values_mut().for_each(|v| drop_empty_within(inner, v));
         }
         _ => {}
+    }
+}
+
+/// Whether a list is merged as a whole.
+fn is_owned_whole(list: &Schema) -> bool {
+    match list.list_type {
+        Some(kind) => kind == ListType::Atomic,
+        None => !list.patch_strategy.starts_with("merge"),
     }
 }
 

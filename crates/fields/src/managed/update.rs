@@ -278,10 +278,12 @@ impl Updater<'_> {
         last: Option<&Owned>,
     ) -> Result<Versioned<'v>, String> {
         let Some(last) = last.filter(|o| !o.set.is_empty()) else { return Ok(merged) };
-        // The short way of nearly every apply: what was applied before is applied again, so that nothing can go.
+        // The short way of nearly every apply: what was applied before is applied again, so that nothing can go. But of a
+        // list item that is owned without any of its fields nothing is left below, and upstream takes it out.
         if let Some(now) = managers.get(writer)
             && now.api_version == last.api_version
             && last.set.is_subset(&now.set)
+            && !now.set.has_bare_items()
         {
             return Ok(merged);
         }

@@ -25,6 +25,20 @@ fn a_round_trip_writes_what_go_writes() {
 }
 
 #[test]
+fn nobody_owns_what_is_empty_but_in_lists_that_are_owned_whole() {
+    let definition = definitions().get("io.k8s.api.networking.v1.NetworkPolicy").unwrap();
+    let mut policy = json::parse(br#"{"spec":{"egress":[],"ingress":[{"ports":[]}]}}"#).unwrap();
+    drop_empty(definition, &mut policy);
+    assert_eq!(json::to_string(&policy), r#"{"spec":{"ingress":[{"ports":[]}]}}"#);
+}
+
+#[test]
+fn projected_volumes_always_say_their_sources() {
+    let (text, _) = decoded("io.k8s.api.core.v1.Volume", r#"{"name": "v", "projected": {}, "emptyDir": {}}"#).unwrap();
+    assert_eq!(text, r#"{"emptyDir":{},"name":"v","projected":{"sources":null}}"#);
+}
+
+#[test]
 fn structures_held_by_value_and_lists_without_omitempty_are_written() {
     let (text, _) = decoded(
         POD,
