@@ -269,8 +269,14 @@ async fn services_made_on_several_servers_at_once_share_nothing() {
     let dying: Vec<_> =
         (0..4).map(|i| tokio::spawn(make_services(second.target.clone(), format!("d{i}"), 30))).collect();
     let living = make_services(first.target.clone(), "l".to_owned(), 10);
+    let mut watcher = Client::new(first.target.clone());
     let killed = async {
-        sleep(Duration::from_millis(100)).await;
+        // In the middle of it: each of them has made something.
+        for i in 0..4 {
+            while ask(&mut watcher, "GET", &format!("{SERVICES}/d{i}-0"), "").await.unwrap().0 != 200 {
+                sleep(Duration::from_millis(5)).await;
+            }
+        }
         second.kill();
     };
     let (living, ()) = tokio::join!(living, killed);

@@ -7,7 +7,7 @@ use crate::{compactor, feed, load, reads};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -293,11 +293,9 @@ impl Store for Etcd {
     }
 
     fn stats(&self) -> Stats {
-        let durations = self.inner.durations.lock().clone();
+        let requests = self.inner.durations.lock().all();
         let mut sync = Histogram::default();
-        [&durations.create, &durations.update, &durations.delete].into_iter().for_each(|writes| sync.add(writes));
-        let Durations { create, update, delete, get } = durations;
-        let requests = vec![("create", create), ("update", update), ("delete", delete), ("get", get)];
+        requests.iter().filter(|(operation, ..)| *operation != READ).for_each(|(_, _, writes)| sync.add(writes));
         Stats { writes: self.inner.writes.load(Ordering::Relaxed), sync, requests, ..self.inner.replica.stats() }
     }
 
@@ -314,32 +312,63 @@ impl Store for Etcd {
     }
 }
 
-/// How long etcd took for what it was asked, whatever came of it.
+/// What questions are counted as.
+pub(crate) const READ: &str = "get";
+
+/// How long etcd took for what it was asked, by that and the kind of object, whatever came of it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Durations {
-    /// Writes of keys that must not exist.
-    pub create: Histogram,
-    /// Other writes.
-    pub update: Histogram,
-    /// Deletions.
-    pub delete: Histogram,
-    /// Questions how far etcd is.
-    pub get: Histogram,
-}
+pub(crate) struct Durations(BTreeMap<(&'static str, String), Histogram>);
 
 impl Durations {
-    /// The durations of such writes.
-    pub fn of(&mut self, write: &Write) -> &mut Histogram {
-        match (&write.change, write.expect) {
-            (Change::Delete, _) => &mut self.delete,
-            (Change::Put { .. }, Expect::Absent) => &mut self.create,
-            (Change::Put { .. }, _) => &mut self.update,
-        }
+    /// Counts a write.
+    pub fn wrote(&mut self, write: &Write, root: &str, took: Duration) {
+        let operation = match (&write.change, write.expect) {
+            (Change::Delete, _) => "delete",
+            (Change::Put { .. }, Expect::Absent) => "create",
+            (Change::Put { .. }, _) => "update",
+        };
+        self.0.entry((operation, kind_of(&write.key, root))).or_default().record(took);
+    }
+
+    /// Counts a question how far etcd is, which is about all kinds.
+    pub fn asked(&mut self, took: Duration) {
+        self.0.entry((READ, String::new())).or_default().record(took);
+    }
+
+    fn all(&self) -> Vec<(&'static str, String, Histogram)> {
+        self.0.iter().map(|((operation, kind), durations)| (*operation, kind.clone(), durations.clone())).collect()
+    }
+}
+
+/// The kind of object that a key is of, as upstream's metrics have it: `configmaps`, or `widgets.example.com`.
+fn kind_of(key: &str, root: &str) -> String {
+    let mut parts = key.strip_prefix(root).unwrap_or(key).split('/');
+    match (parts.next().unwrap_or_default(), parts.next()) {
+        (group, Some(plural)) if group.contains('.') => format!("{plural}.{group}"),
+        (plural, _) => plural.to_owned(),
     }
 }
 
 impl std::fmt::Debug for Etcd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Etcd").field("options", &self.inner.options).field("revision", &self.revision()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_tell_the_kind() {
+        for (key, kind) in [
+            ("/registry/configmaps/default/a", "configmaps"),
+            ("/registry/namespaces/default", "namespaces"),
+            ("/registry/example.com/widgets/default/a", "widgets.example.com"),
+            ("/registry/x", "x"),
+            ("other", "other"),
+        ] {
+            assert_eq!(kind_of(key, "/registry/"), kind, "{key}");
+        }
     }
 }

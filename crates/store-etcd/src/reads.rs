@@ -53,7 +53,7 @@ pub(crate) async fn latest(inner: &Inner) -> Result<Revision, Error> {
     let request = RangeRequest { key: inner.names.own(BARRIER), count_only: true, ..RangeRequest::default() };
     let started = Instant::now();
     let response = inner.channel.call(RANGE, &request, inner.options.patience, Repeat::Freely).await;
-    inner.durations.lock().get.record(started.elapsed());
+    inner.durations.lock().asked(started.elapsed());
     let response: RangeResponse = response?;
     Ok(revision(response.header.as_ref()))
 }

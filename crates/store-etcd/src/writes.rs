@@ -27,7 +27,7 @@ impl Inner {
         };
         let started = Instant::now();
         let response = self.transact(&key, write, claim).await;
-        self.durations.lock().of(write).record(started.elapsed());
+        self.durations.lock().wrote(write, &self.options.root, started.elapsed());
         let response = response.map_err(|error| failure(write, &error))?;
         if !response.succeeded {
             let current = response.key_value().map(|kv| entry(write.key.clone(), &kv));

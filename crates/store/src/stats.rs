@@ -21,8 +21,9 @@ pub struct Stats {
     pub writes: u64,
     /// How long it took to make commits durable; `count` is the number of commits.
     pub sync: Histogram,
-    /// How long requests to a program behind the store took, by what it was asked; empty where there is none.
-    pub requests: Vec<(&'static str, Histogram)>,
+    /// How long requests to a program behind the store took, by what it was asked and of which kind of object; empty
+    /// where there is none.
+    pub requests: Vec<(&'static str, String, Histogram)>,
 }
 
 /// Durations counted by size.
@@ -30,7 +31,7 @@ pub struct Stats {
 pub struct Histogram {
     /// For each of [`Histogram::BOUNDS`], how many durations were at most that long, and longer than the bound
     /// before it; one more for the rest.
-    pub buckets: [u64; 20],
+    pub buckets: [u64; 29],
     /// How many durations there were.
     pub count: u64,
     /// Their sum.
@@ -38,10 +39,12 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Upper bounds of the buckets in microseconds: powers of two from 250 µs to a minute.
-    pub const BOUNDS: [u64; 19] = [
-        250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000, 1_024_000, 2_048_000,
-        4_096_000, 8_192_000, 16_384_000, 32_768_000, 65_536_000,
+    /// Upper bounds of the buckets in microseconds: upstream's for etcd, from 5 ms to a minute, and some for what is
+    /// faster.
+    pub const BOUNDS: [u64; 28] = [
+        250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 200_000, 400_000, 600_000, 800_000, 1_000_000,
+        1_250_000, 1_500_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000, 6_000_000, 8_000_000, 10_000_000, 15_000_000,
+        20_000_000, 30_000_000, 45_000_000, 60_000_000,
     ];
 
     /// Counts one duration.
@@ -70,14 +73,15 @@ mod tests {
     #[test]
     fn durations_fall_into_the_bucket_they_fit() {
         let mut histogram = Histogram::default();
-        for micros in [1, 250, 251, 512_000, 512_001, 9_000_000] {
+        for micros in [1, 250, 251, 600_000, 600_001, 9_000_000, 70_000_000] {
             histogram.record(Duration::from_micros(micros));
         }
         assert_eq!((histogram.buckets[0], histogram.buckets[1]), (2, 1));
-        assert_eq!((histogram.buckets[11], histogram.buckets[12], histogram.buckets[16]), (1, 1, 1));
-        assert_eq!((histogram.count, histogram.sum), (6, Duration::from_micros(10_024_503)));
+        assert_eq!((histogram.buckets[11], histogram.buckets[12], histogram.buckets[22]), (1, 1, 1));
+        assert_eq!(histogram.buckets[28], 1);
+        assert_eq!((histogram.count, histogram.sum), (7, Duration::from_micros(80_200_503)));
         let mut sum = histogram.clone();
         sum.add(&histogram);
-        assert_eq!((sum.buckets[0], sum.count, sum.sum), (4, 12, 2 * histogram.sum));
+        assert_eq!((sum.buckets[0], sum.count, sum.sum), (4, 14, 2 * histogram.sum));
     }
 }

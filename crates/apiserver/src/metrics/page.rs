@@ -163,8 +163,9 @@ fn store(page: &mut Page, server: &Server) {
     let name = "stanchion_store_sync_duration_seconds";
     page.histogram(name, "Time to make a commit durable.", &[(String::new(), stats.sync)]);
     if !stats.requests.is_empty() {
-        let requests: Vec<_> =
-            stats.requests.into_iter().map(|(name, figures)| (format!("operation=\"{name}\""), figures)).collect();
+        let labels = |operation, kind| format!("operation=\"{operation}\",type=\"{kind}\"");
+        let requests = stats.requests.into_iter().map(|(operation, kind, figures)| (labels(operation, kind), figures));
+        let requests: Vec<_> = requests.collect();
         page.histogram("etcd_request_duration_seconds", "Time that etcd took, by what it was asked.", &requests);
     }
 }

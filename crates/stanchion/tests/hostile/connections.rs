@@ -144,3 +144,42 @@ async fn what_is_no_tls_is_turned_away() {
     }
     well(&server).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_over_a_websocket_has_a_message_for_each_event() {
+    let server = server().await;
+    let mut stream = server.target.connect().await.unwrap();
+    let head = format!(
+        "GET {CONFIG_MAPS}?watch=true&fieldSelector=metadata.name%3Da HTTP/1.1\r\nHost: x\r\n\
+         Authorization: Bearer admintoken\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut seen = Vec::new();
+    let whole = |seen: &[u8]| seen.ends_with(b"}\n");
+    while !whole(&seen) {
+        let read = tokio::time::timeout(Duration::from_secs(20), stream.read_buf(&mut seen)).await;
+        assert_ne!(read.unwrap().unwrap(), 0, "{}", String::from_utf8_lossy(&seen));
+    }
+    let end = seen.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    let head = String::from_utf8_lossy(&seen[..end]).to_lowercase();
+    assert!(head.starts_with("http/1.1 101") && head.contains("s3ppl"), "{head}");
+    let (first, event) = seen[end..].split_at(4);
+    let length = u16::try_from(event.len()).unwrap().to_be_bytes();
+    assert_eq!(first, [0x81, 126, length[0], length[1]]);
+    assert!(event.starts_with(br#"{"type":"ADDED","object":{"#), "{}", String::from_utf8_lossy(event));
+    drop(stream);
+    well(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_without_a_host_is_refused() {
+    let server = server().await;
+    let mut stream = server.target.connect().await.unwrap();
+    stream.write_all(b"GET /version HTTP/1.1\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\n400 Bad Request: missing required Host header"), "{answer}");
+}
