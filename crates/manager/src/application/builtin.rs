@@ -24,10 +24,10 @@ pub enum Deed {
 }
 
 /// Steps of KubeVela that are refused, and why.
-const REFUSED: [(&str, &[&str]); 4] = [
+const REFUSED: [(&str, &[&str]); 5] = [
     (
         "it sends messages or requests to other systems, which is left to controllers of their own",
-        &["notification", "request", "webhook", "check-metrics"],
+        &["notification", "request", "webhook", "webhook-notification", "check-metrics"],
     ),
     (
         "Terraform is not supported",
@@ -37,6 +37,17 @@ const REFUSED: [(&str, &[&str]); 4] = [
             "deploy-cloud-resource",
             "share-cloud-resource",
             "generate-jdbc-connection",
+        ],
+    ),
+    (
+        "deploy, with policies topology and override, took its place",
+        &[
+            "apply-application",
+            "apply-application-in-parallel",
+            "apply-remaining",
+            "deploy2env",
+            "deploy2runtime",
+            "multi-env",
         ],
     ),
     ("it runs programs; a Job as a component, or apply-object, does that", &["build-push-image", "vela-cli"]),
@@ -98,15 +109,20 @@ pub fn deed(kind: &str, properties: &Value) -> Result<Option<Deed>, String> {
         empty if empty.is_empty() => Err(format!("properties.{key}: Required value")),
         text => Ok(text),
     };
+    let text_or = |key: &str, default: &str| match text(properties, key) {
+        empty if empty.is_empty() => default.to_owned(),
+        text => text,
+    };
     Ok(Some(match bare(kind) {
         "apply-object" => {
             let value = properties.get("value").filter(|value| value.as_object().is_some());
             Deed::Apply(value.cloned().ok_or("properties.value: Required value")?)
         }
+        // An Application, if nothing else is said.
         "read-object" => Deed::Read(
             map! {
-                "apiVersion" => required("apiVersion")?,
-                "kind" => required("kind")?,
+                "apiVersion" => text_or("apiVersion", "core.oam.dev/v1beta1"),
+                "kind" => text_or("kind", "Application"),
                 "metadata" => map! { "name" => required("name")?, "namespace" => text(properties, "namespace") },
             }
             .into(),
@@ -173,7 +189,7 @@ mod tests {
                 ),
             ),
             ("export2secret", "{}", Err("properties.secretName: Required value")),
-            ("read-object", r#"{"kind":"ConfigMap"}"#, Err("properties.apiVersion: Required value")),
+            ("read-object", r#"{"kind":"ConfigMap"}"#, Err("properties.name: Required value")),
             ("depends-on-app", "{}", Err("properties.name: Required value")),
         ] {
             let done = deed(kind, &parse(properties)).map(|deed| match deed {
@@ -195,6 +211,7 @@ mod tests {
         assert!(replaces(Some(&own)) && !replaces(Some(&cue)) && !replaces(None));
         for (kind, why) in [
             ("notification", "step s: the step notification of KubeVela is not built in: it sends messages"),
+            ("deploy2env", "step s: the step deploy2env of KubeVela is not built in: deploy, with policies"),
             ("share-cloud-resource", "step s: the step share-cloud-resource of KubeVela is not built in: Terraform"),
             ("mine", "step s: step definition mine not found, and no built-in step has that name"),
         ] {

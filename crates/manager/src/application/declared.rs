@@ -1,9 +1,12 @@
 //! What an Application declares, read once.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
+use cel::env::Env;
 use object::{Map, Value};
 
+use super::expression::{Expression, environment};
 use super::field;
 
 /// A component.
@@ -110,13 +113,23 @@ fn pairs(of: &Value, list: &str, first: &str, second: &str) -> Vec<(String, Stri
     items.iter().map(|item| (text(item, first), text(item, second))).collect()
 }
 
-/// What `outputs` give of an `output`, which has the live objects of a component, or what a step came to.
+/// What the expressions of outputs may look at.
+static NAMES: LazyLock<Env> = LazyLock::new(|| environment(&["output", "outputs", "context"]));
+
+/// What `outputs` give of an `output`, which has the live objects of a component, or what a step came to, and what
+/// templates see. Their values are paths, or CEL, which reads what is joined by `+`, and texts in quotes, as CUE does.
 pub(crate) fn given(outputs: &[(String, String)], output: &Value) -> Map {
+    let part = |key| output.get(key).unwrap_or(&Value::Null);
     let value = |path: &str| {
-        let path = field::steps(path.strip_prefix("context.").unwrap_or(path));
-        // A path that does not say of what is one of the workload.
-        let of_workload = || field::at(output.get("output")?, &path);
-        field::at(output, &path).or_else(of_workload).cloned()
+        let expression = Expression::new(path, &NAMES).ok();
+        let variables = ["output", "outputs", "context"].map(|name| (name, part(name)));
+        let value = expression.and_then(|expression| expression.value(&variables).ok());
+        value.filter(|value| !value.is_null()).or_else(|| {
+            let path = field::steps(path.strip_prefix("context.").unwrap_or(path));
+            // A path that does not say of what is one of the workload.
+            let of_workload = || field::at(output.get("output")?, &path);
+            field::at(output, &path).or_else(of_workload).cloned()
+        })
     };
     outputs.iter().filter_map(|(name, path)| Some((name.as_str(), value(path)?))).collect()
 }
@@ -152,4 +165,30 @@ pub(crate) fn text(value: &Value, key: &str) -> String {
 pub(crate) fn texts(value: &Value, key: &str) -> Vec<String> {
     let items = value.get(key).and_then(Value::as_array).unwrap_or_default();
     items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn outputs_are_paths_texts_and_what_is_joined() {
+        let output = json::parse(
+            br#"{"output":{"a-b":{"c":"1"},"status":{"conditions":[{"type":"Ready","status":"True"}]}},"context":{"name":"app"}}"#,
+        );
+        let output = output.unwrap_or_default();
+        for (path, expected) in [
+            ("output.status.conditions[0].type + '=' + output.status.conditions[0].status", r#""Ready=True""#),
+            ("\"text\"", r#""text""#),
+            ("context.name", r#""app""#),
+            ("output.a-b.c", r#""1""#),
+            ("status.conditions[0].type", r#""Ready""#),
+            ("context.output.status.conditions[0].type", r#""Ready""#),
+            ("output.status.none", ""),
+        ] {
+            let given = given(&[("x".to_owned(), path.to_owned())], &output);
+            assert_eq!(given.get("x").map(json::to_string).unwrap_or_default(), expected, "{path}");
+        }
+    }
 }

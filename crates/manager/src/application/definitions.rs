@@ -10,7 +10,7 @@ use client::{Cache, Client, Error, ListParams, Resource};
 use object::{Map, Value, map};
 use parking_lot::Mutex;
 
-use super::declared::{self, Component, bare, text, texts, versioned};
+use super::declared::{self, Component, bare, texts, versioned};
 use super::definition_kinds::DefinitionKind;
 use super::definition_revisions;
 use super::kinds::{
@@ -19,7 +19,7 @@ use super::kinds::{
 };
 use super::render::Definitions;
 use super::workflow::Plan;
-use super::{builtin, digest, library};
+use super::{builtin, digest, library, refer};
 
 /// The namespace of definitions for everybody.
 pub const SYSTEM_NAMESPACE: &str = "vela-system";
@@ -289,7 +289,8 @@ impl Known {
     async fn find_for(finding: &Finding<'_>, components: &[Component]) -> Result<Self, String> {
         let mut known = Known::default();
         for component in components {
-            if !BUILT_IN.contains(&bare(&component.kind)) {
+            // An override need not say of which type.
+            if !component.kind.is_empty() && !BUILT_IN.contains(&bare(&component.kind)) {
                 finding.add(DefinitionKind::Component, &component.kind, &mut known.components).await?;
             }
             for attached in &component.traits {
@@ -300,7 +301,7 @@ impl Known {
     }
 
     /// Finds also what is only needed to carry a plan out: the definitions of its steps, and the objects to which
-    /// components refer, as far as `reader` may read them.
+    /// components refer, as far as `reader` may read them. What `overriding` components need may be missing.
     ///
     /// # Errors
     ///
@@ -309,13 +310,13 @@ impl Known {
         catalogue: &Catalogue,
         reader: &Client,
         namespace: &str,
-        components: &[Component],
+        (components, overriding): (&[Component], &[Component]),
         plan: &Plan,
     ) -> Result<Self, String> {
         let finding = Finding { catalogue, namespace, is_new: true };
-        let mut known = Known::find_for(&finding, components).await?;
+        let mut known = Known::find_for(&finding, &[components, overriding].concat()).await?;
         for component in components.iter().filter(|component| bare(&component.kind) == "ref-objects") {
-            let objects = referred(reader, namespace, component).await?;
+            let objects = refer::referred(reader, namespace, component).await?;
             known.referred.insert(component.name.clone(), objects);
         }
         for step in plan.all() {
@@ -458,45 +459,4 @@ impl Finding<'_> {
         }
         Ok(())
     }
-}
-
-/// The objects that a `ref-objects` component names, without what is particular to where they are.
-async fn referred(client: &Client, namespace: &str, component: &Component) -> Result<Vec<Value>, String> {
-    let wanted = component.properties.get("objects").and_then(Value::as_array).unwrap_or_default();
-    let mut found = Vec::new();
-    for one in wanted {
-        let (api_version, kind) = (text(one, "apiVersion"), text(one, "kind"));
-        let of = |why: &dyn std::fmt::Display| format!("component {}: {kind}: {why}", component.name);
-        let resource = client.resource_of(&api_version, &kind).await.map_err(|error| of(&error))?;
-        let resource = resource.ok_or_else(|| of(&format!("no matches for kind in version {api_version:?}")))?;
-        let given = text(one, "namespace");
-        let namespace = if given.is_empty() { namespace } else { &given };
-        let api = client.api(&resource);
-        let labels = one.get("labelSelector").and_then(Value::as_object);
-        match labels {
-            Some(labels) => {
-                let terms: Vec<String> =
-                    labels.iter().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
-                let params = ListParams { label_selector: terms.join(","), ..ListParams::default() };
-                found.extend(api.list(namespace, &params).await.map_err(|error| of(&error))?.items);
-            }
-            None => {
-                let name = text(one, "name");
-                let name = if name.is_empty() { &component.name } else { &name };
-                found.push(api.get(namespace, name).await.map_err(|error| of(&error))?);
-            }
-        }
-    }
-    for object in &mut found {
-        object.remove_at(&["status"]);
-        let mut metadata = Map::new();
-        for key in ["name", "labels", "annotations"] {
-            if let Some(value) = object.at(&["metadata", key]) {
-                metadata.insert(key, value.clone());
-            }
-        }
-        metadata.object_entry("annotations").remove("kubectl.kubernetes.io/last-applied-configuration");
-        object.set_at(&["metadata"], metadata.into());
-    }
-    Ok(found)
 }

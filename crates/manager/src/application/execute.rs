@@ -63,7 +63,15 @@ impl Executor<'_> {
                 Err(why) => Err(why),
             },
         };
-        outcome.unwrap_or_else(StepOutcome::Failed)
+        match outcome.unwrap_or_else(StepOutcome::Failed) {
+            // What a step gives may be what templates see.
+            StepOutcome::Succeeded(mut output) if !step.outputs.is_empty() => {
+                let application = Component { name: self.context.app.clone(), ..Component::default() };
+                output.set_at(&["context"], self.context.to_value(&application));
+                StepOutcome::Succeeded(output)
+            }
+            outcome => outcome,
+        }
     }
 
     /// Dispatches the components of several steps as one, which saves a record for each. What goes wrong is left to the
@@ -362,7 +370,9 @@ impl Executor<'_> {
             for (component, brought) in done {
                 if let Ok((Service { health: Health { healthy: true, .. }, .. }, live)) = &brought {
                     healthy.push((&component.name, &component.replica_key));
-                    for (name, value) in declared::given(&component.outputs, &live.to_value()) {
+                    let mut output = live.to_value();
+                    output.set_at(&["context"], self.context.to_value(component));
+                    for (name, value) in declared::given(&component.outputs, &output) {
                         given.insert(name, value);
                     }
                 }

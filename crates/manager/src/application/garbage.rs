@@ -1,6 +1,7 @@
 //! Collecting what is garbage, in each cluster by itself.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use client::{Api, DeleteParams, Patch, PatchParams};
 use compact_str::CompactString;
@@ -11,6 +12,9 @@ use super::collect::{self, Fate, Occasion};
 use super::dispatch::{Dispatcher, joined, side_by_side, store};
 use super::names;
 use super::tracker::{Entry, ResourceKey, Tracker, TrackerKind, Trackers};
+
+/// When garbage that waits for others is looked at again, should nobody tell that it is gone.
+pub(super) const SOON: Duration = Duration::from_secs(3);
 
 /// What has to be waited for before all garbage is gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

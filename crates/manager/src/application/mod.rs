@@ -5,6 +5,7 @@
 
 pub mod actor;
 mod builtin;
+mod carry_out;
 pub mod clusters;
 pub mod collect;
 pub mod compression;
@@ -32,12 +33,15 @@ pub mod placement;
 mod places;
 pub mod policy;
 mod reconcile;
+mod refer;
 pub mod render;
+mod resolve;
 mod restart;
 pub mod revision;
 pub mod schematic;
 mod shaping;
 pub mod status;
+mod stored;
 pub mod three_way;
 pub mod tracker;
 pub mod workflow;

@@ -147,6 +147,16 @@ fn written(application: &Value) -> Vec<Policy> {
     all.iter().enumerate().map(|(index, policy)| Policy::read(policy, index)).collect()
 }
 
+/// What overrides bring into components, as components: types that no component may have itself, and traits.
+pub fn overriding(application: &Value) -> Vec<Component> {
+    let overrides = written(application).into_iter().filter(|policy| policy.kind == "override");
+    let patches = overrides.flat_map(|policy| {
+        let patches = policy.properties.get("components").and_then(Value::as_array).unwrap_or_default();
+        patches.iter().map(Component::read).collect::<Vec<Component>>()
+    });
+    patches.collect()
+}
+
 /// Puts policies from outside into an application, as far as they say where something goes, or in which form. Those about
 /// objects only count where an application has them itself.
 pub fn inline(application: &mut Value, policies: &Map) {

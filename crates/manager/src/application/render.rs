@@ -92,7 +92,12 @@ pub fn render(
         _ => None,
     };
     let mut objects = match listed {
-        Some(objects) => objects.into_iter().map(|object| Labelled::workload(object, component)).collect(),
+        Some(mut objects) => {
+            if let Some(first) = objects.first_mut() {
+                name(first, component);
+            }
+            objects.into_iter().map(|object| Labelled::workload(object, component)).collect()
+        }
         None => {
             let definition =
                 definitions.component(kind).ok_or_else(|| failed(format!("component definition {kind} not found")))?;
@@ -113,6 +118,13 @@ pub fn render(
         }
     }
     objects.into_iter().map(|object| object.finish(component, context).map_err(failed)).collect()
+}
+
+/// Calls a workload that has no name as its component.
+fn name(workload: &mut Value, component: &Component) {
+    if workload.name().is_empty() && workload.meta_str("generateName").is_empty() {
+        workload.set_at(&["metadata", "name"], component.name.as_str().into());
+    }
 }
 
 /// The objects of a step of a workflow that has a definition. It stands for a component of that name.
@@ -138,9 +150,7 @@ pub fn object_of_step(step: &Component, object: Value, context: &Context) -> Res
 fn by_definition(definition: &Value, component: &Component, context: &Value) -> Result<Vec<Labelled>, String> {
     let output = Schematic::of(definition)?.render(&component.properties, context)?;
     let main = output.main.map(|mut main| {
-        if main.name().is_empty() {
-            main.set_at(&["metadata", "name"], component.name.as_str().into());
-        }
+        name(&mut main, component);
         Labelled::workload(main, component)
     });
     let others =
@@ -172,6 +182,9 @@ fn attach(
     if let Some(workload) = objects.iter_mut().find(|object| object.name.is_none()) {
         if let Some(patch) = output.patch {
             workload.patch(patch).map_err(|error| told("patch", error))?;
+        }
+        if let Some(patch) = output.merge_patch {
+            workload.object = patch::merge::apply(std::mem::take(&mut workload.object), patch);
         }
         if let Some(operations) = output.json_patch {
             let operations = JsonPatch::read(operations).map_err(|error| told("jsonPatch", error))?;

@@ -41,12 +41,14 @@ impl Controller {
     ///
     /// # Errors
     ///
-    /// If there is no such version of a policy that is no built-in one, or the server cannot tell.
+    /// If there is no definition for a policy that is no built-in one, or one that changes no applications, or the server
+    /// cannot tell.
     pub(super) async fn pinned_policies(&self, application: &Value) -> Result<Pinned, String> {
         let mut pinned = Pinned::new();
         let declared = application.at(&["spec", "policies"]).and_then(Value::as_array).unwrap_or_default();
         for policy in declared {
             let kind = policy.str_at(&["type"]).unwrap_or_default();
+            let told = |why: &str| Err(format!("policy {}: {why}", policy.str_at(&["name"]).unwrap_or(kind)));
             let is_built_in = policy::BUILT_IN.contains(&bare(kind));
             if is_built_in && !kind.contains('@') {
                 continue;
@@ -54,9 +56,15 @@ impl Controller {
             let found = self.catalogue.find(DefinitionKind::Policy, application.namespace(), kind, true).await;
             match found.map_err(|error| error.to_string())? {
                 Some(found) if is_shaping(&found) => drop(pinned.insert(kind.to_owned(), found)),
-                Some(_) => {}
-                None if is_built_in || !kind.contains('@') => {}
-                None => return Err(format!("policy definition {kind} not found")),
+                _ if is_built_in => {}
+                Some(_) => {
+                    return told(&format!(
+                        "definition {kind} has not the scope Application; policies bring no objects"
+                    ));
+                }
+                None => {
+                    return told(&format!("policy definition {kind} not found, and no built-in policy has that name"));
+                }
             }
         }
         Ok(pinned)

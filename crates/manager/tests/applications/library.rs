@@ -48,6 +48,23 @@ fn rows() -> Vec<Row> {
             ],
         ),
         (
+            "an override may bring components and traits that no component has itself",
+            vec![
+                Up("{components: [{name: web, type: webservice, properties: {image: nginx}}], policies: [{name: o, type: override, properties: {components: [{type: webservice, traits: [{type: scaler, properties: {replicas: 3}}]}, {name: job, type: task, properties: {image: perl}}]}}]}".into()),
+                Has("deployment/web", "{spec: {replicas: 3}}".into()),
+                Has("job/job", "{spec: {completions: 1}}".into()),
+            ],
+        ),
+        (
+            "objects without a name are called as their component, and steps know the application's name",
+            vec![
+                Up("{components: [{name: NAME, type: k8s-objects, properties: {objects: [{apiVersion: v1, kind: ConfigMap}]}}], workflow: {steps: [{name: a, type: apply-component, properties: {component: NAME}, outputs: [{name: app-name, valueFrom: context.name}]}, {name: b, type: export2config, if: 'inputs[\"app-name\"] == \"app\"', properties: {configName: told, data: {k: v}}}]}}".replace("NAME", "named")),
+                Has("map/named", "{kind: ConfigMap}".into()),
+                Has("map/told", "{data: {k: v}}".into()),
+                Ready,
+            ],
+        ),
+        (
             "what is wrong with properties is told",
             vec![Up(of("webservice", "{ports: [{port: x}]}", "")), Says("properties.image: Required value")],
         ),

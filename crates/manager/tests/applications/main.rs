@@ -8,6 +8,7 @@ mod fixture;
 mod keeping;
 mod library;
 mod life;
+mod referring;
 mod reported;
 mod running;
 mod scenarios;

@@ -93,6 +93,9 @@ impl Session {
                     false => told(&format!("no matches for kind {kind:?} in version {api_version:?}")).into(),
                 });
             };
+            if is_application {
+                without_nulls(&mut object);
+            }
             if resource.namespaced && object.namespace().is_empty() {
                 object.set_at(&["metadata", "namespace"], self.namespace.as_str().into());
             }
@@ -444,6 +447,18 @@ impl Session {
             tokio::time::sleep(LOOK).await;
         }
         Ok(())
+    }
+}
+
+/// Takes away members that say nothing, such as a `traits:` with nothing below. In properties, nothing may mean something.
+fn without_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.iter_mut().filter(|(key, _)| *key != "properties").for_each(|(_, member)| without_nulls(member));
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_nulls),
+        _ => {}
     }
 }
 

@@ -70,9 +70,9 @@ fn check(rows: &[(&str, &[String])]) {
 
 #[test]
 fn every_definition_is_read_and_its_schema_holds() {
-    assert_eq!((COMPONENTS.len(), TRAITS.len()), (6, 18));
+    assert_eq!((COMPONENTS.len(), TRAITS.len()), (6, 19));
     for definition in all() {
-        let schema = definition.at(&["spec", "schematic", "parameterSchema"]).cloned().unwrap_or_default();
+        let schema = definition.at(&["spec", "schematic", "parameterSchema"]).cloned().unwrap_or(true.into());
         let checked = crate::permit::params::check_schema_at(&schema, definition.name());
         assert_eq!(checked, Ok(()), "{}", definition.name());
         assert!(definition.annotation("definition.oam.dev/description").is_some(), "{}", definition.name());
@@ -177,6 +177,7 @@ fn traits_change_pods_and_bring_objects() {
             "",
             "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: k, operator: In, values: [v]}]}]}}}, tolerations: [{key: t, operator: Equal}]",
         )]),
+        (with("json-merge-patch", "{spec: {replicas: 2, template: {spec: {containers: [{name: other, image: x}]}}}}"), vec![workload("Deployment", "replicas: 2, ", "{containers: [{name: other, image: x}]}")]),
         // What waits for its component is not there yet.
         (with("expose", "{port: [80]}"), vec![deployment(&plain)]),
     ];

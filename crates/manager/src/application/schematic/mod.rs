@@ -30,7 +30,8 @@
 //! missing or null, its field is left out. `includeWhen` leaves out a whole object.
 //!
 //! A trait may have `outputs`, and change what it is attached to: `patch` the workload and `patchOutputs` by name (merged
-//! as kubectl does: lists of built-in kinds by their keys), and `jsonPatch` (RFC 6902, of the workload).
+//! as kubectl does: lists of built-in kinds by their keys), `mergePatch` (RFC 7396) and `jsonPatch` (RFC 6902) of the
+//! workload.
 //!
 //! In `cel`, the members of an object that a member `...` gives are members of the object it stands in, unless they stand
 //! there themselves: `labels: {"...": "${parameter.?labels}", app: "${context.name}"}`.
@@ -63,6 +64,8 @@ pub struct Output {
     pub patch: Option<Value>,
     /// Patches of further objects, by their names.
     pub patch_outputs: Vec<(String, Value)>,
+    /// A patch of the workload in the form of RFC 7396: lists are replaced.
+    pub merge_patch: Option<Value>,
     /// Operations on the workload, in the form of RFC 6902.
     pub json_patch: Option<Value>,
 }
@@ -160,10 +163,13 @@ impl<'a> Schematic<'a> {
                 "outputs" => output.others = named(&place, tree, fill)?,
                 "patch" => output.patch = included(&place, tree, fill)?,
                 "patchOutputs" => output.patch_outputs = named(&place, tree, fill)?,
+                "mergePatch" => {
+                    output.merge_patch = Some(fill(&place, tree)?).filter(|patch| patch.as_object().is_some())
+                }
                 "jsonPatch" => output.json_patch = Some(fill(&place, tree)?).filter(|patch| !patch.is_null()),
                 _ => {
                     return Err(format!(
-                        "{place}: unknown member; there are output, outputs, patch, patchOutputs and jsonPatch"
+                        "{place}: unknown member; there are output, outputs, patch, patchOutputs, mergePatch and jsonPatch"
                     ));
                 }
             }
@@ -320,7 +326,7 @@ mod tests {
             ("{}", "definition web: there is neither spec.schematic.template nor spec.schematic.cel"),
             (
                 "{cel: {ouptut: {}}}",
-                "definition web: schematic.cel.ouptut: unknown member; there are output, outputs, patch, patchOutputs and jsonPatch",
+                "definition web: schematic.cel.ouptut: unknown member; there are output, outputs, patch, patchOutputs, mergePatch and jsonPatch",
             ),
             (
                 r#"{cel: {output: {a: [{b: "x ${parameter.num +}"}]}}}"#,
