@@ -59,6 +59,11 @@ fn stamp(object: &mut Value, old: &Value, context: &Context<'_>) {
     }
 }
 
+/// An error about the bytes of a request for a certificate, which whoever can read them finds.
+pub fn unfit_request(bytes: &[u8], path: &Path<'_>, why: String) -> FieldError {
+    crate::groups::certificates::unfit_request(bytes, path, why)
+}
+
 /// Checks what was sent to `approval`.
 pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut out = crate::groups::certificates::validate(new);

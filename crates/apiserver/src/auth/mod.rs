@@ -1,6 +1,7 @@
 //! Who sends a request: client certificates, static tokens, or nobody.
 
 mod certificate;
+mod certificate_request;
 pub mod impersonation;
 mod oidc;
 mod pages;
@@ -8,6 +9,7 @@ mod service_accounts;
 mod tokens;
 
 pub use certificate::{Certified, Subject, user_of_certificate};
+pub use certificate_request::{check_request, request_der};
 pub use oidc::{Oidc, OidcOptions};
 pub(crate) use pages::respond;
 pub use service_accounts::{Bound, Claims, KeyError, ServiceAccounts};

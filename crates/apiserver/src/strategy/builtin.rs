@@ -3,11 +3,13 @@
 use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
 use crate::admission::policies::{expression_errors, mutation_errors};
 use crate::admission::webhooks::condition_errors;
-use crate::auth::UserInfo;
+use crate::auth::{UserInfo, check_request, request_der};
 use crate::ownership::Kind;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use object::Value;
-use object::field::FieldError;
+use object::field::{FieldError, Path};
 use std::borrow::Cow;
 
 /// Names the form in which this program stores built-in kinds; it changes when their decoding or defaults do.
@@ -34,14 +36,20 @@ impl Builtin {
 }
 
 impl Builtin {
-    /// What is wrong with the CEL expressions of a webhook configuration or policy. (The crate `kinds` knows no CEL.)
-    fn condition_errors(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        match self.resource.plural {
+    /// What is wrong with the CEL expressions of a webhook configuration or policy, or with what a certificate is asked by.
+    /// (The crate `kinds` knows neither CEL nor X.509.)
+    fn add_inner_errors(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        let more = match self.resource.plural {
+            "certificatesigningrequests" => {
+                errors.splice(..0, request_error(object));
+                return;
+            }
             "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => condition_errors(object, old),
             "validatingadmissionpolicies" => expression_errors(object, old),
             "mutatingadmissionpolicies" => mutation_errors(object, old),
-            _ => Vec::new(),
-        }
+            _ => return,
+        };
+        errors.extend(more);
     }
 }
 
@@ -101,7 +109,7 @@ impl Strategy for Builtin {
     fn validate(&self, object: &Value) -> Checked {
         let hints = (self.resource.strategy.warnings)(object, None);
         let mut errors = self.resource.validate(object);
-        errors.extend(self.condition_errors(object, None));
+        self.add_inner_errors(object, None, &mut errors);
         Checked { errors, hints, ..Checked::default() }
     }
 
@@ -113,7 +121,7 @@ impl Strategy for Builtin {
             Part::Other("approval") => kinds::approval::validate(object, old),
             Part::Status | Part::Finalize | Part::Other(_) => self.resource.validate_status(object, old),
         };
-        errors.extend(self.condition_errors(object, Some(old)));
+        self.add_inner_errors(object, Some(old), &mut errors);
         let hints = match part {
             Part::Main => (self.resource.strategy.warnings)(object, Some(old)),
             _ => Vec::new(),
@@ -228,6 +236,14 @@ impl Strategy for Builtin {
             selector: Some(path(["spec", "selector"])),
         })
     }
+}
+
+/// What is wrong with the content of a request for a certificate. (What is no request at all is found with the rest.)
+fn request_error(object: &Value) -> Option<FieldError> {
+    let pem = STANDARD.decode(object.str_at(&["spec", "request"])?).ok()?;
+    let why = check_request(&request_der(&pem).ok()?).err()?;
+    let spec = Path::ROOT.child("spec");
+    Some(kinds::approval::unfit_request(&pem, &spec.child("request"), why))
 }
 
 fn user(user: &UserInfo) -> kinds::User {

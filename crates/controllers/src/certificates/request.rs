@@ -1,6 +1,6 @@
 //! What somebody asks to be signed: a PKCS #10 request.
 
-use apiserver::auth::Subject;
+use apiserver::auth::{Subject, check_request, request_der};
 use std::net::IpAddr;
 use x509_cert::der::asn1::{ObjectIdentifier, OctetString};
 use x509_cert::der::{Decode, Encode};
@@ -36,11 +36,7 @@ pub(super) struct Request {
 impl Request {
     /// Reads a request; whether its signature is right is not known yet.
     pub fn from_pem(pem: &[u8]) -> Result<Self, Error> {
-        let (_, block) = x509_parser::pem::parse_x509_pem(pem).map_err(|e| e.to_string())?;
-        if block.label != "CERTIFICATE REQUEST" {
-            return Err("PEM block type must be CERTIFICATE REQUEST".to_owned());
-        }
-        let der = block.contents;
+        let der = request_der(pem)?;
         let (rest, seen) = X509CertificationRequest::from_der(&der).map_err(|e| e.to_string())?;
         if !rest.is_empty() {
             return Err("there is more than a request".to_owned());
@@ -63,8 +59,7 @@ impl Request {
 
     /// Whether whoever asks has the key.
     pub fn verify(&self) -> Result<(), Error> {
-        let (_, read) = X509CertificationRequest::from_der(&self.der).map_err(|e| e.to_string())?;
-        read.verify_signature().map_err(|e| format!("unable to verify certificate request signature: {e}"))
+        check_request(&self.der).map_err(|e| format!("unable to verify certificate request signature: {e}"))
     }
 
     /// The further names as a certificate has them, if there are any.

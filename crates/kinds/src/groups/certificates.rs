@@ -174,18 +174,27 @@ pub(crate) fn validate(object: &Value) -> Errors {
 /// The request must be a PEM block of a certificate request.
 fn request(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     let bytes = STANDARD.decode(spec.text("request")).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    if text.contains("-----BEGIN CERTIFICATE REQUEST-----") && text.contains("-----END CERTIFICATE REQUEST-----") {
-        return;
+    if !is_request(&String::from_utf8_lossy(&bytes)) {
+        out.push(unfit_request(&bytes, path, "PEM block type must be CERTIFICATE REQUEST"));
     }
+}
+
+/// Whether the first block of a text in PEM form is a request. (What is in it is for others to read.)
+fn is_request(text: &str) -> bool {
+    const LABEL: &str = "CERTIFICATE REQUEST";
+    let first = text.split_once("-----BEGIN ").and_then(|(_, rest)| rest.split_once("-----"));
+    first.is_some_and(|(label, rest)| label == LABEL && rest.contains("-----END CERTIFICATE REQUEST-----"))
+}
+
+/// An error about the bytes of a request.
+pub(crate) fn unfit_request(bytes: &[u8], path: &Path<'_>, why: impl Into<String>) -> FieldError {
     let shown = if bytes.is_empty() {
         "[]byte(nil)".to_owned()
     } else {
         let bytes: Vec<String> = bytes.iter().map(|b| format!("{b:#x}")).collect();
         format!("[]byte{{{}}}", bytes.join(", "))
     };
-    let why = "PEM block type must be CERTIFICATE REQUEST";
-    out.push(FieldError::invalid(path, Shown::raw(shown), why));
+    FieldError::invalid(path, Shown::raw(shown), why)
 }
 
 fn signer_name(name: &str, path: &Path<'_>, out: &mut Errors) {
