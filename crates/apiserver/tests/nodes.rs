@@ -6,6 +6,7 @@ mod support;
 
 use apiserver::Options;
 use apiserver::admission::{Chain, NodeRestriction};
+use apiserver::authorize::{Answer, Attributes, Authorizer, Decision, Reason};
 use object::Value;
 use std::sync::Arc;
 use support::Fixture;
@@ -159,6 +160,73 @@ async fn only_nodes_are_restricted() {
         if name == "system:node:" {
             let why = r#"nodes "a" is forbidden: could not determine node from user "system:node:""#;
             assert_eq!(answer.get("message"), Some(&Value::from(why)));
+        }
+    }
+}
+
+/// Lets everybody do everything, but nodes have tokens made for one audience alone.
+struct OneAudience;
+
+impl Authorizer for OneAudience {
+    fn authorize<'a>(&'a self, asked: Attributes<'a>) -> Answer<'a, Decision> {
+        let allowed = asked.verb != "request-serviceaccounts-token-audience"
+            || (asked.resource, asked.name, asked.namespace) == ("granted", "default", "default");
+        let decision = if allowed { Decision::Allow(Reason::NONE) } else { Decision::Deny(String::new()) };
+        Box::pin(std::future::ready(decision))
+    }
+}
+
+#[tokio::test]
+async fn a_node_asks_for_tokens_that_its_pods_need() {
+    let admission = Arc::new(Chain::new().with(NodeRestriction));
+    let f = Fixture::new(Options { admission, authorizer: Arc::new(OneAudience), ..Options::default() }).await;
+    f.make("/api/v1/namespaces/default/serviceaccounts", r#"{"metadata":{"name":"default"}}"#).await;
+    let driver = r#"{"metadata":{"name":"d.example.com"},"spec":{"tokenRequests":[{"audience":"driver"}]}}"#;
+    f.make("/apis/storage.k8s.io/v1/csidrivers", driver).await;
+    let volume = r#"{"metadata":{"name":"pv"},"spec":{"accessModes":["ReadWriteOnce"],"capacity":{"storage":"1"},
+        "csi":{"driver":"d.example.com","volumeHandle":"h"}}}"#;
+    f.make("/api/v1/persistentvolumes", volume).await;
+    let claim = |name: &str| {
+        format!(
+            r#"{{"metadata":{{"name":"{name}"}},"spec":{{"accessModes":["ReadWriteOnce"],"volumeName":"pv",
+                "resources":{{"requests":{{"storage":"1"}}}}}}}}"#
+        )
+    };
+    for name in ["claim", "ephemeral-v"] {
+        f.make("/api/v1/namespaces/default/persistentvolumeclaims", &claim(name)).await;
+    }
+    let template = r#"{"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1"}}}}"#;
+    const TOKEN: &str = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    for (name, volume, asked, why) in [
+        ("plain", r#""emptyDir":{}"#, r#""other""#, "not found in pod spec volume, system:node:a is not authorized"),
+        ("granted", r#""emptyDir":{}"#, r#""granted""#, ""),
+        ("two", r#""emptyDir":{}"#, r#""a","b""#, "node may only request 0 or 1 audiences"),
+        ("projected", r#""projected":{"sources":[{"serviceAccountToken":{"path":"t"}}]}"#, "", ""),
+        ("named", r#""projected":{"sources":[{"serviceAccountToken":{"path":"t","audience":"x"}}]}"#, r#""x""#, ""),
+        ("inline", r#""csi":{"driver":"d.example.com"}"#, r#""driver""#, ""),
+        ("claimed", r#""persistentVolumeClaim":{"claimName":"claim"}"#, r#""driver""#, ""),
+        ("other", r#""persistentVolumeClaim":{"claimName":"claim"}"#, r#""x""#, "audience \"x\" not found in pod spec"),
+        (
+            "missing",
+            r#""persistentVolumeClaim":{"claimName":"gone"}"#,
+            r#""x""#,
+            "error validating audience \"x\": persistentvolumeclaim \"gone\" not found",
+        ),
+        ("ephemeral", &format!(r#""ephemeral":{{"volumeClaimTemplate":{template}}}"#), r#""driver""#, ""),
+    ] {
+        let pod = format!(
+            r#"{{"metadata":{{"name":"{name}"}},"spec":{{"nodeName":"a","serviceAccountName":"default","containers":[{{"name":"c","image":"i"}}],
+                "volumes":[{{"name":"v",{volume}}}]}}}}"#
+        );
+        let pod = f.make(PODS, &pod).await;
+        let bound = format!(r#"{{"apiVersion":"v1","kind":"Pod","name":"{name}","uid":"{}"}}"#, pod.meta_str("uid"));
+        let body = format!(r#"{{"spec":{{"audiences":[{asked}],"boundObjectRef":{bound}}}}}"#);
+        let (code, message) = send(&f, "POST", TOKEN, &body).await;
+        if why.is_empty() {
+            // The server of this test signs no tokens; that it comes to say so is enough.
+            assert!(code == 500 && message.contains("signs no tokens"), "{name}: {code} {message}");
+        } else {
+            assert!(code == 403 && message.contains(why), "{name}: {code} {message}");
         }
     }
 }

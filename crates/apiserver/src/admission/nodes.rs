@@ -1,11 +1,14 @@
 //! The plugin `NodeRestriction`: a node, which is who `system:node:NAME` in the group `system:nodes` is, changes nothing
 //! but its own objects, and those that run on it.
 
+mod audiences;
+
 use super::{Admission, Attributes, Phase, Step, forbidden};
 use crate::Server;
 use crate::admission::plugins::Plugin;
 use crate::answer::{Failure, Outcome};
 use crate::auth::UserInfo;
+use crate::authorize::{self, Decision};
 use crate::catalogue::Resource;
 use crate::registry::{self, Stored};
 use object::status::Qualified;
@@ -289,7 +292,42 @@ impl Asked<'_> {
         if !runs_on(&pod, self.node) {
             return self.refuse("node requested token bound to a pod scheduled on a different node");
         }
-        Ok(())
+        self.check_audience(&pod).await
+    }
+}
+
+impl Asked<'_> {
+    /// A token is for somebody whom the pod names, or for whom the node has a right of its own.
+    async fn check_audience(&self, pod: &Value) -> Outcome<()> {
+        let asked = self.object.and_then(|request| request.at(&["spec", "audiences"])).and_then(Value::as_array);
+        let audience = match asked.unwrap_or_default() {
+            [] => "",
+            [audience] => audience.as_str().unwrap_or_default(),
+            _ => return self.refuse("node may only request 0 or 1 audiences"),
+        };
+        let shown = go::quote(audience);
+        match audiences::names(&*self.server.store, pod, audience).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(why) => return self.refuse(&format!("error validating audience {shown}: {why}")),
+        }
+        let user = self.attributes.user;
+        let right = authorize::Attributes {
+            user,
+            verb: "request-serviceaccounts-token-audience",
+            group: "",
+            version: "",
+            resource: audience,
+            subresource: "",
+            name: self.name(),
+            namespace: self.attributes.namespace,
+            path: "",
+        };
+        if matches!(self.server.options.authorizer.authorize(right).await, Decision::Allow(_)) {
+            return Ok(());
+        }
+        let (name, why) = (&user.name, "is not authorized to request tokens for this audience");
+        self.refuse(&format!("audience {shown} not found in pod spec volume, {name} {why}"))
     }
 }
 
