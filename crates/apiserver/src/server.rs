@@ -8,7 +8,7 @@ use crate::audit;
 use crate::auth::{Tokens, UserInfo, impersonation};
 use crate::authorize::{self, AlwaysAllow, Attributes, Authorizer, Decision};
 use crate::catalogue::{Catalogue, Group, Resource, Version};
-use crate::controllers::{definitions, lives::Lives, namespaces, others, own_service};
+use crate::controllers::{definitions, first_objects, lives::Lives, namespaces, others, own_service};
 use crate::conversion::{Converter, NoConverter};
 use crate::debug::Verbosity;
 use crate::handlers;
@@ -66,6 +66,8 @@ pub struct Options {
     pub advertised: String,
     /// Whether other servers write to the same store.
     pub shared: bool,
+    /// The authorities whose certificates name users, in PEM form; empty where nobody comes with a certificate.
+    pub client_ca: String,
 }
 
 impl Default for Options {
@@ -87,6 +89,7 @@ impl Default for Options {
             more_metrics: Arc::new(|_| {}),
             advertised: String::new(),
             shared: false,
+            client_ca: String::new(),
         }
     }
 }
@@ -162,6 +165,9 @@ impl Server {
         }
         if started.is_ok() {
             started = own_service::ensure(&server).await;
+        }
+        if started.is_ok() {
+            started = first_objects::ensure(&server).await;
         }
         started.map_err(|failure| StartError::Objects(format!("{failure:?}")))?;
         if server.options.shared {

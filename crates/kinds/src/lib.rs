@@ -48,6 +48,7 @@ pub mod table;
 pub use catalogue::{TOKEN_REQUEST, find, find_kind, group_versions, groups, in_group, optional, resources};
 pub use decode::{Decoded, decode, drop_empty, finish};
 pub use definitions::{Definition, definitions};
+pub use groups::flowcontrol::bootstrap::{flow_schemas, priority_levels};
 pub use patch_schema::PatchSchema;
 pub use resource::{
     ALL_VERBS, CHANGE_VERBS, Column, Context, Conversion, Generation, Parts, Propagation, Resource, SelectableField,

@@ -1,6 +1,7 @@
 //! What the server does by itself: it names and serves definitions, and empties what is deleted.
 
 pub(crate) mod definitions;
+pub(crate) mod first_objects;
 pub(crate) mod lives;
 pub(crate) mod namespaces;
 mod naming;

@@ -296,6 +296,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
         limits: Limits { reading: args.max_requests_inflight, mutating: args.max_mutating_requests_inflight },
         advertised: address.to_string(),
         shared: storage.is_shared(),
+        client_ca: client_authorities(&files)?,
         more_metrics,
         role_aggregation: controllers.has("clusterrole-aggregation-controller"),
         ..apiserver::Options::default()
@@ -429,6 +430,11 @@ fn tls_files(args: &Args, pki: &pki::Pki) -> TlsFiles {
     let mut client_authorities = vec![pki.file("ca.crt")];
     client_authorities.extend(args.client_ca_file.clone());
     TlsFiles { certificate, key, client_authorities }
+}
+
+/// The authorities of clients' certificates, in PEM form.
+fn client_authorities(files: &TlsFiles) -> Result<String, Error> {
+    Ok(files.client_authorities.iter().map(std::fs::read_to_string).collect::<Result<String, _>>()?)
 }
 
 /// Those who decide who may do what.
