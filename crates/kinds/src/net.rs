@@ -2,6 +2,7 @@
 
 use crate::check::Errors;
 use object::field::{FieldError, Path};
+use object::go;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Reads an address; leading zeros in IPv4 parts, which Go's old parser took, are taken.
@@ -81,6 +82,63 @@ pub(crate) fn canonical_cidr(text: &str) -> Vec<String> {
     form(text, &format!("{address}/{length}"))
 }
 
+/// The warning about an address that is in no standard form; of one that cannot be read nothing is said.
+pub(crate) fn ip_warning(text: &str, path: &Path<'_>, out: &mut Vec<String>) {
+    let Some(ip) = parse_ip(text) else { return };
+    let plain = unmapped(ip);
+    if text.parse::<IpAddr>().is_err() || is_mapped(ip) {
+        let why = "will be considered invalid in a future Kubernetes release";
+        out.push(format!("{path}: non-standard IP address {} {why}: use \"{plain}\"", go::quote(text)));
+    } else if ip.is_ipv6() && ip.to_string() != text {
+        let quoted = go::quote(text);
+        out.push(format!("{path}: IPv6 address {quoted} should be in RFC 5952 canonical format (\"{ip}\")"));
+    }
+}
+
+/// The same for a network, and about bits beyond its prefix.
+pub(crate) fn cidr_warning(text: &str, path: &Path<'_>, out: &mut Vec<String>) {
+    let Some((address, length)) = parse_cidr(text) else { return };
+    let (ip, prefix) = text.split_once('/').unwrap_or_default();
+    let (quoted, before) = (go::quote(text), out.len());
+    // Go takes a mapped address for one of IPv4, with as many bits less.
+    let plain = unmapped(address);
+    let (length, width) = match (is_mapped(address), plain) {
+        (true, _) => (length.saturating_sub(96), 32),
+        (false, IpAddr::V4(_)) => (length, 32),
+        (false, IpAddr::V6(_)) => (length, 128),
+    };
+    let network = network(plain, length);
+    if network != plain {
+        let should = format!("(should be \"{network}/{length}\" or \"{plain}/{width}\"?)");
+        out.push(format!("{path}: CIDR value {quoted} is ambiguous in this context {should}"));
+    }
+    if ip.parse::<IpAddr>().is_err() || prefix.len() > 1 && prefix.starts_with('0') || is_mapped(address) {
+        let why = "will be considered invalid in a future Kubernetes release";
+        out.push(format!("{path}: non-standard CIDR value {quoted} {why}: use \"{network}/{length}\""));
+    }
+    let canonical = format!("{address}/{length}");
+    if out.len() == before && address.is_ipv6() && canonical != text {
+        out.push(format!("{path}: IPv6 CIDR value {quoted} should be in RFC 5952 canonical format (\"{canonical}\")"));
+    }
+}
+
+/// The IPv4 address that one of IPv6 stands for, or the address itself.
+fn unmapped(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(ip, IpAddr::V4),
+        IpAddr::V4(_) => ip,
+    }
+}
+
+/// The first address of a network.
+fn network(ip: IpAddr, length: u8) -> IpAddr {
+    let first = bits(ip) & mask(length);
+    match ip {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::from(u32::try_from(first >> 96).unwrap_or_default())),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::from(first)),
+    }
+}
+
 fn is_mapped(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
 }
@@ -109,6 +167,42 @@ pub(crate) fn contains((network, length): (IpAddr, u8), address: IpAddr) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn forms_that_are_on_their_way_out_are_named() {
+        let path = Path::ROOT.child("a");
+        let future = "will be considered invalid in a future Kubernetes release";
+        for (text, warning) in [
+            ("10.0.0.1", String::new()),
+            ("fd00::1", String::new()),
+            ("nope", String::new()),
+            ("010.0.0.1", format!("a: non-standard IP address \"010.0.0.1\" {future}: use \"10.0.0.1\"")),
+            ("::ffff:1.2.3.4", format!("a: non-standard IP address \"::ffff:1.2.3.4\" {future}: use \"1.2.3.4\"")),
+            ("FD00::1", "a: IPv6 address \"FD00::1\" should be in RFC 5952 canonical format (\"fd00::1\")".to_owned()),
+        ] {
+            let mut out = Vec::new();
+            ip_warning(text, &path, &mut out);
+            assert_eq!(out.concat(), warning, "{text}");
+        }
+        for (text, warning) in [
+            ("10.0.0.0/8", String::new()),
+            ("fd00::/64", String::new()),
+            (
+                "10.0.0.1/8",
+                "a: CIDR value \"10.0.0.1/8\" is ambiguous in this context (should be \"10.0.0.0/8\" or \"10.0.0.1/32\"?)"
+                    .to_owned(),
+            ),
+            ("010.0.0.0/8", format!("a: non-standard CIDR value \"010.0.0.0/8\" {future}: use \"10.0.0.0/8\"")),
+            (
+                "FD00::/64",
+                "a: IPv6 CIDR value \"FD00::/64\" should be in RFC 5952 canonical format (\"fd00::/64\")".to_owned(),
+            ),
+        ] {
+            let mut out = Vec::new();
+            cidr_warning(text, &path, &mut out);
+            assert_eq!(out.concat(), warning, "{text}");
+        }
+    }
 
     #[test]
     fn canonical_forms_are_asked_for() {

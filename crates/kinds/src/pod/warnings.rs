@@ -1,11 +1,14 @@
 //! Warnings about pods and templates of pods.
 
+mod files;
+mod ports;
+
 use super::annotations::{APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD};
 use super::containers::all_containers;
 use crate::read::Read;
 use object::field::Path;
 use object::{Value, go, names};
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 /// Labels of nodes that have newer names, and what is said of them.
 const OLD_LABELS: [(&str, &str); 5] = [
@@ -52,37 +55,60 @@ pub(crate) fn pod_warnings(pod: &Value, old: Option<&Value>) -> Vec<String> {
     if old.is_some() { Vec::new() } else { warnings_of(pod, &Path::ROOT) }
 }
 
-/// Warnings about a pod or template at a path.
+/// Warnings about a pod or template at a path, in upstream's order.
 fn warnings_of(object: &Value, path: &Path<'_>) -> Vec<String> {
     let mut out = Vec::new();
     let (spec, spec_path) = (object.sub("spec"), path.child("spec"));
     labels_of_nodes(spec, &spec_path, &mut out);
-    annotations(object, path, &mut out);
     spread(spec, &spec_path, &mut out);
+    annotations(object, path, &mut out);
+    let volumes = spec_path.child("volumes");
+    for (i, volume) in spec.list("volumes").iter().enumerate() {
+        let at = volumes.index(i);
+        old_sources(volume, &at, &mut out);
+        let claim = volume.sub("ephemeral").sub("volumeClaimTemplate").sub("spec").sub("resources").sub("requests");
+        let requests = format!("{at}.ephemeral.volumeClaimTemplate.spec.resources.requests");
+        fraction(claim.sub("storage"), &Path::ROOT.child(&requests).key("storage"), &mut out);
+    }
+    files::overlaps(spec.list("volumes"), &mut out);
+    repeated(spec, "hostAliases", "ip", &spec_path, &mut out);
+    repeated(spec, "imagePullSecrets", "name", &spec_path, &mut out);
     let secrets = spec_path.child("imagePullSecrets");
     for (i, secret) in spec.list("imagePullSecrets").iter().enumerate() {
         if secret.text("name").is_empty() {
             out.push(format!("{}: invalid empty name \"\"", secrets.index(i).child("name")));
         }
     }
-    let volumes = spec_path.child("volumes");
-    for (i, volume) in spec.list("volumes").iter().enumerate() {
-        old_sources(volume, &volumes.index(i), &mut out);
+    let overhead = spec_path.child("overhead");
+    for name in BYTES {
+        fraction(spec.sub("overhead").sub(name), &overhead.key(name), &mut out);
     }
-    for list in ["initContainers", "containers"] {
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
         let containers = spec_path.child(list);
         for (i, container) in spec.list(list).iter().enumerate() {
             let at = containers.index(i);
             amounts(container, &at, &mut out);
             environment(container, &at, &mut out);
-            ports(container, &at, &mut out);
         }
     }
+    ports::overlaps(spec, &spec_path, &mut out);
     if spec.int("terminationGracePeriodSeconds") < 0 {
         let at = spec_path.child("terminationGracePeriodSeconds");
         out.push(format!("{at}: must be >= 0; negative values are invalid and will be treated as 1"));
     }
+    affinity(spec, &spec_path, &mut out);
     out
+}
+
+/// Entries of a list that say again what an earlier one said.
+fn repeated(spec: &Value, list: &str, key: &str, path: &Path<'_>, out: &mut Vec<String>) {
+    let mut seen = HashSet::new();
+    let at = path.child(list);
+    for (i, item) in spec.list(list).iter().enumerate() {
+        if !seen.insert(item.text(key)) {
+            out.push(format!("{}: duplicate {key} {}", at.index(i).child(key), go::quote(item.text(key))));
+        }
+    }
 }
 
 /// Sources of a volume that are on their way out.
@@ -147,8 +173,9 @@ fn annotations(object: &Value, path: &Path<'_>, out: &mut Vec<String>) {
     }
 }
 
+const NULL: &str = "a null labelSelector results in matching no pod";
+
 fn spread(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
-    const NULL: &str = "a null labelSelector results in matching no pod";
     let constraints = path.child("topologySpreadConstraints");
     for (i, constraint) in spec.list("topologySpreadConstraints").iter().enumerate() {
         let at = constraints.index(i);
@@ -158,6 +185,9 @@ fn spread(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
             out.push(format!("{}: {NULL}", at.child("labelSelector")));
         }
     }
+}
+
+fn affinity(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
     let affinity = path.child("affinity");
     for kind in ["podAffinity", "podAntiAffinity"] {
         let (value, at) = (spec.sub("affinity").sub(kind), affinity.child(kind));
@@ -177,12 +207,15 @@ fn spread(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
     }
 }
 
+/// What is counted in bytes.
+const BYTES: [&str; 2] = ["memory", "ephemeral-storage"];
+
 /// Parts of bytes, which nobody can give.
 fn amounts(container: &Value, path: &Path<'_>, out: &mut Vec<String>) {
     let resources = path.child("resources");
-    for part in ["limits", "requests"] {
-        let at = resources.child(part);
-        for name in ["memory", "ephemeral-storage"] {
+    for name in BYTES {
+        for part in ["limits", "requests"] {
+            let at = resources.child(part);
             fraction(container.sub("resources").sub(part).sub(name), &at.key(name), out);
         }
     }
@@ -251,34 +284,18 @@ fn warnings_of_template(template: &Value) -> Vec<String> {
 
 fn environment(container: &Value, path: &Path<'_>, out: &mut Vec<String>) {
     let env = path.child("env");
-    let mut seen: HashMap<&str, &Value> = HashMap::new();
+    let mut seen = HashSet::new();
     for (i, variable) in container.list("env").iter().enumerate() {
         let name = variable.text("name");
-        if let Some(before) = seen.insert(name, variable) {
-            // A value that refers to the one it hides is no mistake.
-            let uses = variable.text("value").contains(&format!("$({name})"));
-            if !uses || before.has("valueFrom") {
+        if !seen.insert(name) {
+            // A value that goes on from the one it hides is no mistake.
+            let (value, hidden) = (variable.text("value"), format!("$({name})"));
+            if variable.has("valueFrom") || value == hidden || !value.contains(&hidden) {
                 let quoted = go::quote(name);
                 out.push(format!(
                     "{}: hides previous definition of {quoted}, which may be dropped when using apply",
                     env.index(i)
                 ));
-            }
-        }
-    }
-}
-
-fn ports(container: &Value, path: &Path<'_>, out: &mut Vec<String>) {
-    let list = path.child("ports");
-    let mut seen: HashMap<(i64, &str, &str, i64), usize> = HashMap::new();
-    for (i, port) in container.list("ports").iter().enumerate() {
-        let key = (port.int("containerPort"), port.text("protocol"), port.text("hostIP"), port.int("hostPort"));
-        match seen.get(&key) {
-            Some(first) => {
-                out.push(format!("{}: duplicate port definition with {}", list.index(i), list.index(*first)));
-            }
-            None => {
-                seen.insert(key, i);
             }
         }
     }
@@ -295,6 +312,26 @@ mod tests {
             (
                 r#"{"spec":{"containers":[{"env":[{"name":"A"},{"name":"A"}]}]}}"#,
                 r#"spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply"#,
+            ),
+            (
+                r#"{"spec":{"containers":[{"env":[{"name":"A"},{"name":"A","value":"$(A)"}]}]}}"#,
+                r#"spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply"#,
+            ),
+            (
+                r#"{"spec":{"hostAliases":[{"ip":"1.1.1.1"},{"ip":"1.1.1.1"}]}}"#,
+                r#"spec.hostAliases[1].ip: duplicate ip "1.1.1.1""#,
+            ),
+            (
+                r#"{"spec":{"imagePullSecrets":[{"name":"a"},{"name":"a"}]}}"#,
+                r#"spec.imagePullSecrets[1].name: duplicate name "a""#,
+            ),
+            (
+                r#"{"spec":{"overhead":{"memory":"1m"}}}"#,
+                r#"spec.overhead[memory]: fractional byte value "1m" is invalid, must be an integer"#,
+            ),
+            (
+                r#"{"spec":{"volumes":[{"ephemeral":{"volumeClaimTemplate":{"spec":{"resources":{"requests":{"storage":"1m"}}}}}}]}}"#,
+                r#"spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: fractional byte value "1m" is invalid, must be an integer"#,
             ),
             (
                 r#"{"spec":{"nodeSelector":{"beta.kubernetes.io/os":"linux"}}}"#,

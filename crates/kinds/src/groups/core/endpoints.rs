@@ -14,7 +14,13 @@ pub(super) const ENDPOINTS: Resource = Resource {
     short_names: &["ep"],
     columns: &[Column::NAME, Column::new("Endpoints", "string"), Column::AGE],
     cells: |object, now| vec![object.name().into(), shown(object).into(), table::age(object, now)],
-    strategy: Strategy { create_on_update: true, validate, validate_update: |new, _| validate(new), ..Strategy::PLAIN },
+    strategy: Strategy {
+        create_on_update: true,
+        validate,
+        validate_update: |new, _| validate(new),
+        warnings,
+        ..Strategy::PLAIN
+    },
     ..Resource::new(
         "",
         "Endpoints",
@@ -32,6 +38,27 @@ pub(super) const ENDPOINTS: Resource = Resource {
 };
 
 /// The first three addresses with their ports.
+/// Addresses in odd forms; a controller's own are in order.
+fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+    let mut out = Vec::new();
+    let managed = object.sub("metadata").sub("labels").text("endpoints.kubernetes.io/managed-by");
+    if managed == "endpoint-controller" {
+        return out;
+    }
+    let subsets = Path::ROOT.child("subsets");
+    for (i, subset) in object.list("subsets").iter().enumerate() {
+        let at = subsets.index(i);
+        for key in ["addresses", "notReadyAddresses"] {
+            let list = at.child(key);
+            for (j, address) in subset.list(key).iter().enumerate() {
+                let item = list.index(j);
+                net::ip_warning(address.text("ip"), &item.child("ip"), &mut out);
+            }
+        }
+    }
+    out
+}
+
 fn shown(object: &Value) -> String {
     const MOST: usize = 3;
     let mut list: Vec<String> = Vec::new();

@@ -399,6 +399,28 @@ pub(super) fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
     if object.annotation(TOPOLOGY_HINTS).is_some() {
         out.push(format!("annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead"));
     }
+    let path = Path::ROOT.child("spec");
+    let lists = |key: &str, warn: fn(&str, &Path<'_>, &mut Vec<String>), out: &mut Vec<String>| {
+        let at = path.child(key);
+        for (i, item) in spec.strings(key).into_iter().enumerate() {
+            warn(item, &at.index(i), out);
+        }
+    };
+    lists("clusterIPs", net::ip_warning, &mut out);
+    if headless(spec) {
+        for (key, shown, set) in [
+            ("loadBalancerIP", "loadBalancerIP", !spec.text("loadBalancerIP").is_empty()),
+            ("externalIPs", "externalIPs", !spec.list("externalIPs").is_empty()),
+            ("sessionAffinity", "SessionAffinity", !matches!(spec.text("sessionAffinity"), "" | "None")),
+        ] {
+            if set && spec.has(key) {
+                out.push(format!("spec.{shown} is ignored for headless services"));
+            }
+        }
+    }
+    lists("externalIPs", net::ip_warning, &mut out);
+    net::ip_warning(spec.text("loadBalancerIP"), &path.child("loadBalancerIP"), &mut out);
+    lists("loadBalancerSourceRanges", net::cidr_warning, &mut out);
     if spec.text("type") == "ExternalName" && !spec.list("externalIPs").is_empty() {
         out.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
     }

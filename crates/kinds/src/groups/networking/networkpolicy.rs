@@ -19,6 +19,7 @@ pub(super) const NETWORK_POLICIES: Resource = Resource {
         generation: Generation::Counts(&[&["spec"]]),
         validate,
         validate_update: |new, _| validate(new),
+        warnings,
         ..Strategy::PLAIN
     },
     ..Resource::new(
@@ -28,6 +29,29 @@ pub(super) const NETWORK_POLICIES: Resource = Resource {
         &[Version::stored("v1", "io.k8s.api.networking.v1.NetworkPolicy").with_default(default)],
     )
 };
+
+/// Networks in odd forms.
+fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+    let mut out = Vec::new();
+    let path = Path::ROOT.child("spec");
+    for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
+        let rules = path.child(direction);
+        for (i, rule) in object.sub("spec").list(direction).iter().enumerate() {
+            let rule_path = rules.index(i);
+            let list = rule_path.child(peers);
+            for (j, peer) in rule.list(peers).iter().enumerate() {
+                let (block, peer_path) = (peer.sub("ipBlock"), list.index(j));
+                let at = peer_path.child("ipBlock");
+                net::cidr_warning(block.text("cidr"), &at.child("cidr"), &mut out);
+                let except = at.child("except");
+                for (k, cidr) in block.strings("except").into_iter().enumerate() {
+                    net::cidr_warning(cidr, &except.index(k), &mut out);
+                }
+            }
+        }
+    }
+    out
+}
 
 fn default(object: &mut Value) {
     let Some(spec) = object_mut(object, &["spec"]) else { return };

@@ -1,0 +1,89 @@
+//! Ports of a pod's containers that get in each other's way.
+
+use crate::read::Read;
+use object::Value;
+use object::field::Path;
+use std::collections::HashMap;
+
+/// Warns of ports of all containers of a pod that are the same, or might be.
+pub(super) fn overlaps(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    let mut seen: HashMap<(i64, &str), Vec<(String, &Value)>> = HashMap::new();
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        let containers = path.child(list);
+        for (i, container) in spec.list(list).iter().enumerate() {
+            let item = containers.index(i);
+            let ports = item.child("ports");
+            for (j, port) in container.list("ports").iter().enumerate() {
+                let at = ports.index(j).to_string();
+                if !port.text("hostIP").is_empty() && port.int("hostPort") == 0 {
+                    out.push(format!("{at}: hostIP set without hostPort: {}", shown(port)));
+                }
+                let others = seen.entry((port.int("containerPort"), port.text("protocol"))).or_default();
+                for (other, before) in others.iter() {
+                    if let Some(how) = overlap(port, before) {
+                        out.push(format!("{at}: {how} port definition with {other}"));
+                    }
+                }
+                others.push((at, port));
+            }
+        }
+    }
+}
+
+/// How two ports with the same number and protocol get in each other's way.
+fn overlap(port: &Value, other: &Value) -> Option<&'static str> {
+    let (ip, number) = (port.text("hostIP"), port.int("hostPort"));
+    let (other_ip, other_number) = (other.text("hostIP"), other.int("hostPort"));
+    if ip == other_ip && number == other_number {
+        Some("duplicate")
+    } else if number == 0 || other_number == 0 {
+        Some("overlapping")
+    } else if number == other_number && ip.is_empty() != other_ip.is_empty() {
+        Some("dangerously ambiguous")
+    } else {
+        None
+    }
+}
+
+/// A port as Go prints it with `%+v`.
+fn shown(port: &Value) -> String {
+    let (name, ip, protocol) = (port.text("name"), port.text("hostIP"), port.text("protocol"));
+    let (host, number) = (port.int("hostPort"), port.int("containerPort"));
+    format!("{{Name:{name} HostPort:{host} ContainerPort:{number} Protocol:{protocol} HostIP:{ip}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn ports_that_get_in_each_others_way_are_named() {
+        const DUPLICATE: &str =
+            "spec.containers[1].ports[0]: duplicate port definition with spec.containers[0].ports[0]";
+        const OVERLAPPING: &str =
+            "spec.containers[1].ports[0]: overlapping port definition with spec.containers[0].ports[0]";
+        const AMBIGUOUS: &str =
+            "spec.containers[1].ports[0]: dangerously ambiguous port definition with spec.containers[0].ports[0]";
+        const NO_PORT: &str = "spec.containers[1].ports[0]: hostIP set without hostPort: \
+                               {Name:a HostPort:0 ContainerPort:81 Protocol:TCP HostIP:1.1.1.1}";
+        for (one, two, expected) in [
+            (r#""containerPort":80"#, r#""containerPort":80"#, Some(DUPLICATE)),
+            (r#""containerPort":80"#, r#""containerPort":81"#, None),
+            (r#""containerPort":80"#, r#""containerPort":80,"hostPort":80"#, Some(OVERLAPPING)),
+            (
+                r#""containerPort":80,"hostPort":80"#,
+                r#""containerPort":80,"hostPort":80,"hostIP":"1.1.1.1""#,
+                Some(AMBIGUOUS),
+            ),
+            (r#""containerPort":80,"hostPort":80"#, r#""containerPort":80,"hostPort":81"#, None),
+            (r#""containerPort":80"#, r#""containerPort":81,"hostIP":"1.1.1.1","name":"a""#, Some(NO_PORT)),
+        ] {
+            let port = |text: &str| format!(r#"{{"ports":[{{"protocol":"TCP",{text}}}]}}"#);
+            let spec = format!(r#"{{"containers":[{},{}]}}"#, port(one), port(two));
+            let mut out = Vec::new();
+            overlaps(&json::parse(spec.as_bytes()).unwrap(), &Path::ROOT.child("spec"), &mut out);
+            assert_eq!(out, expected.into_iter().collect::<Vec<_>>(), "{one} {two}");
+        }
+    }
+}
