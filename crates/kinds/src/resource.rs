@@ -124,6 +124,8 @@ pub enum Generation {
     Counts(&'static [&'static [&'static str]]),
     /// It is set to 1 by the create and stays.
     One,
+    /// It is absent from the start and counts the changes of these parts.
+    Later(&'static [&'static [&'static str]]),
 }
 
 /// What a deletion does with dependents when nobody says.
@@ -185,6 +187,8 @@ pub struct Strategy {
     pub graceful: bool,
     /// Whether a deletion answers with the object, not with a status.
     pub returns_deleted: bool,
+    /// Drops what features that are off stand for, unless the old object has it in use; that is null for a create.
+    pub drop_disabled: fn(&mut Value, &Value),
     /// Changes an object to be created.
     pub prepare_create: fn(&mut Value, &Context<'_>),
     /// Changes an updated object, given the old one.
@@ -229,6 +233,7 @@ impl Strategy {
         graceful: false,
         returns_deleted: false,
         delete_warning: "",
+        drop_disabled: |_, _| {},
         prepare_create: |_, _| {},
         prepare_update: |_, _, _| {},
         prepare_status: |_, _, _| {},
@@ -371,7 +376,7 @@ impl Resource {
         }
         let meta = object.metadata_mut();
         match self.strategy.generation {
-            Generation::None => {
+            Generation::None | Generation::Later(_) => {
                 meta.remove("generation");
             }
             _ => {
@@ -382,8 +387,9 @@ impl Resource {
         (self.strategy.prepare_create)(object, context);
     }
 
-    /// Drops from a template what no feature stands for.
+    /// Drops what no feature stands for, from a template too.
     fn drop_disabled(&self, object: &mut Value, old: &Value) {
+        (self.strategy.drop_disabled)(object, old);
         if !self.strategy.template.is_empty()
             && let Some(template) = object_mut(object, self.strategy.template)
         {
@@ -400,7 +406,9 @@ impl Resource {
         (self.strategy.prepare_update)(object, old, context);
         let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int);
         let changed = match self.strategy.generation {
-            Generation::Counts(parts) => parts.iter().any(|part| object.at(part) != old.at(part)),
+            Generation::Counts(parts) | Generation::Later(parts) => {
+                parts.iter().any(|part| object.at(part) != old.at(part))
+            }
             Generation::None | Generation::One => false,
         };
         let meta = object.metadata_mut();

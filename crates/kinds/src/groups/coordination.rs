@@ -16,8 +16,7 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
     strategy: Strategy {
         create_on_update: true,
         unconditional_update: false,
-        prepare_create: |object, _| drop_disabled(object),
-        prepare_update: |object, _, _| drop_disabled(object),
+        drop_disabled,
         validate,
         validate_update: |new, _| validate(new),
         ..Strategy::PLAIN
@@ -31,9 +30,9 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
 }];
 
 /// Drops how candidates agree on a leader, which is off.
-fn drop_disabled(object: &mut Value) {
+fn drop_disabled(object: &mut Value, old: &Value) {
     for key in ["strategy", "preferredHolder"] {
-        if object.sub("spec").has(key) {
+        if object.sub("spec").has(key) && !old.sub("spec").has(key) {
             object.remove_at(&["spec", key]);
         }
     }

@@ -21,12 +21,14 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
     cells,
     strategy: Strategy {
         generation: Generation::Counts(&[&["endpoints"], &["ports"], &["addressType"], &["metadata", "labels"]]),
+        drop_disabled,
         validate,
         validate_update: |new, old| {
             let mut out = validate(new);
             check::immutable(new, old, "addressType", &Path::ROOT, &mut out);
             out
         },
+        warnings,
         ..Strategy::PLAIN
     },
     ..Resource::new(
@@ -41,6 +43,39 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
         })],
     )
 }];
+
+/// Drops for which nodes an endpoint is, which is off.
+fn drop_disabled(object: &mut Value, old: &Value) {
+    let has = |endpoint: &Value| !endpoint.sub("hints").list("forNodes").is_empty();
+    if old.list("endpoints").iter().any(has) {
+        return;
+    }
+    for endpoint in list_mut(object, "endpoints") {
+        if endpoint.sub("hints").has("forNodes") {
+            endpoint.remove_at(&["hints", "forNodes"]);
+        }
+    }
+}
+
+/// Addresses in odd forms; the controllers' own are in order.
+fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+    let mut out = Vec::new();
+    let managed = object.sub("metadata").sub("labels").text("endpointslice.kubernetes.io/managed-by");
+    if matches!(managed, "endpointslice-controller.k8s.io" | "endpointslicemirroring-controller.k8s.io")
+        || !matches!(object.text("addressType"), "IPv4" | "IPv6")
+    {
+        return out;
+    }
+    let endpoints = Path::ROOT.child("endpoints");
+    for (i, endpoint) in object.list("endpoints").iter().enumerate() {
+        let item = endpoints.index(i);
+        let at = item.child("addresses");
+        for (j, address) in endpoint.strings("addresses").into_iter().enumerate() {
+            net::ip_warning(address, &at.index(j), &mut out);
+        }
+    }
+    out
+}
 
 fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     const MOST: usize = 3;

@@ -1,9 +1,10 @@
 //! The resources of the group `storage.k8s.io`.
 
 use crate::check::{self, Errors};
+use crate::groups::core::inline_volume;
 use crate::pod;
 use crate::read::{Read, default_to, object_mut};
-use crate::resource::{Column, Resource, Strategy, Subresource, Version};
+use crate::resource::{Column, Generation, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path};
@@ -29,6 +30,17 @@ pub(crate) const RESOURCES: &[Resource] = &[
         cells: driver_cells,
         strategy: Strategy {
             unconditional_update: false,
+            generation: Generation::Later(&[
+                &["spec", "tokenRequests"],
+                &["spec", "requiresRepublish"],
+                &["spec", "seLinuxMount"],
+            ]),
+            drop_disabled: |object, old| {
+                const PERIOD: &str = "nodeAllocatableUpdatePeriodSeconds";
+                if object.sub("spec").has(PERIOD) && !old.sub("spec").has(PERIOD) {
+                    object.remove_at(&["spec", PERIOD]);
+                }
+            },
             validate: validate_driver,
             validate_update: |new, old| {
                 let mut out = validate_driver(new);
@@ -164,8 +176,9 @@ pub(crate) const RESOURCES: &[Resource] = &[
         strategy: Strategy {
             unconditional_update: false,
             returns_deleted: true,
-            generation: crate::resource::Generation::None,
+            generation: Generation::None,
             reset_status: &[&["spec"], &["metadata"]],
+            prepare_status: |object, old, _| drop_error_codes(object, old),
             validate: |object| {
                 let mut out = validate_attachment(object);
                 let spec = object.sub("spec");
@@ -193,6 +206,16 @@ pub(crate) const RESOURCES: &[Resource] = &[
         )
     },
 ];
+
+/// Drops the codes of errors, which are off.
+fn drop_error_codes(object: &mut Value, old: &Value) {
+    for part in ["attachError", "detachError"] {
+        let has = |attachment: &Value| attachment.sub("status").sub(part).has("errorCode");
+        if has(object) && !has(old) {
+            object.remove_at(&["status", part, "errorCode"]);
+        }
+    }
+}
 
 fn default_driver(object: &mut Value) {
     let Some(spec) = object_mut(object, &["spec"]) else { return };
@@ -437,6 +460,7 @@ fn validate_attachment(object: &Value) -> Errors {
             let why = "must specify non empty persistentVolumeName";
             out.push(FieldError::required(&at.child("persistentVolumeName"), why));
         }
+        (false, true) => inline_volume(source.sub("inlineVolumeSpec"), &at.child("inlineVolumeSpec"), &mut out),
         _ => {}
     }
     check::name(names::dns1123_subdomain, spec.text("nodeName"), &path.child("nodeName"), &mut out);

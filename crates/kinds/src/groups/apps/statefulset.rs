@@ -22,7 +22,7 @@ pub(super) const STATEFULSETS: Resource = Resource {
         Column::wide("Images", "string"),
     ],
     cells,
-    strategy: Strategy { validate, validate_update, validate_status, warnings, ..STRATEGY },
+    strategy: Strategy { drop_disabled, validate, validate_update, validate_status, warnings, ..STRATEGY },
     ..Resource::new(
         "apps",
         "StatefulSet",
@@ -40,6 +40,15 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
         table::container_names(spec.sub("template")),
         table::images(spec.sub("template")),
     ]
+}
+
+/// Drops how many pods may be away at a time, which is off.
+fn drop_disabled(object: &mut Value, old: &Value) {
+    const MOST: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"];
+    let has = |set: &Value| set.at(&MOST).is_some_and(|v| !v.is_null());
+    if has(object) && !has(old) {
+        object.remove_at(&MOST);
+    }
 }
 
 fn default(object: &mut Value) {

@@ -25,6 +25,7 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
     cells,
     strategy: Strategy {
         generation: Generation::None,
+        drop_disabled,
         validate: rules::validate,
         validate_update: |new, _| rules::validate(new),
         validate_status: rules::validate_status,
@@ -82,6 +83,20 @@ fn default_behavior(behavior: &mut Value) {
         }
         default_text(rules, "selectPolicy", "Max");
         default_to(rules, "policies", Value::Array(policies));
+    }
+}
+
+/// Drops how far a metric may be off, which is off.
+fn drop_disabled(object: &mut Value, old: &Value) {
+    const DIRECTIONS: [&str; 2] = ["scaleDown", "scaleUp"];
+    let behavior = |scaler: &Value, direction: &str| scaler.sub("spec").sub("behavior").sub(direction).has("tolerance");
+    if DIRECTIONS.iter().any(|direction| behavior(old, direction)) {
+        return;
+    }
+    for direction in DIRECTIONS {
+        if behavior(object, direction) {
+            object.remove_at(&["spec", "behavior", direction, "tolerance"]);
+        }
     }
 }
 

@@ -15,9 +15,11 @@ mod service;
 mod service_checks;
 mod serviceaccount;
 mod volume;
+mod volumeclaim;
 
 pub(crate) use endpoints::special as special_address;
 pub(crate) use event::{EVENT_COLUMNS, event_cells, source as event_source, validate as validate_event};
+pub(crate) use volume::inline_volume;
 
 use crate::resource::Resource;
 
@@ -30,7 +32,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
     quota::LIMIT_RANGES,
     namespace::NAMESPACES,
     node::NODES,
-    volume::PERSISTENT_VOLUME_CLAIMS,
+    volumeclaim::PERSISTENT_VOLUME_CLAIMS,
     volume::PERSISTENT_VOLUMES,
     pod::PODS,
     pod::POD_TEMPLATES,

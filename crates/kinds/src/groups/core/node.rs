@@ -37,11 +37,11 @@ pub(super) const NODES: Resource = Resource {
     strategy: Strategy {
         generation: Generation::None,
         drops_on_create: false,
-        prepare_create: |object, _| drop_disabled(object),
-        prepare_update: |object, _, _| drop_disabled(object),
+        drop_disabled,
         validate,
         validate_update,
         validate_status: validate_changes,
+        warnings,
         ..Strategy::WITH_STATUS
     },
     ..Resource::new("", "Node", "nodes", &[Version::stored("v1", "io.k8s.api.core.v1.Node").with_default(default)])
@@ -116,8 +116,22 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
+/// Fields that nobody reads any more, and networks in odd forms.
+fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+    let mut out = Vec::new();
+    let (spec, path) = (object.sub("spec"), Path::ROOT.child("spec"));
+    if !spec.text("externalID").is_empty() {
+        out.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned());
+    }
+    let networks = path.child("podCIDRs");
+    for (i, network) in spec.strings("podCIDRs").into_iter().enumerate() {
+        net::cidr_warning(network, &networks.index(i), &mut out);
+    }
+    out
+}
+
 /// Drops where a kubelet's configuration was once taken from.
-fn drop_disabled(object: &mut Value) {
+fn drop_disabled(object: &mut Value, _: &Value) {
     if object.sub("spec").has("configSource") {
         object.remove_at(&["spec", "configSource"]);
     }

@@ -1,11 +1,11 @@
-//! PersistentVolumes and PersistentVolumeClaims.
+//! PersistentVolumes.
 
 use crate::check::{self, Errors};
 use crate::claim;
 use crate::gostruct;
-use crate::pod::{self, resources};
+use crate::pod;
 use crate::read::{Read, default_text, default_to, list_mut, object_mut};
-use crate::resource::{Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version};
+use crate::resource::{Column, Context, Generation, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path, Shown};
@@ -46,6 +46,7 @@ pub(super) const PERSISTENT_VOLUMES: Resource = Resource {
     strategy: Strategy {
         generation: Generation::None,
         returns_deleted: true,
+        drop_disabled: drop_attributes_class,
         prepare_create: |object, context| {
             let phase = map! { "phase" => "Pending", "lastPhaseTransitionTime" => now(context) };
             object.set_at(&["status"], phase.into());
@@ -64,7 +65,7 @@ pub(super) const PERSISTENT_VOLUMES: Resource = Resource {
     )
 };
 
-const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+pub(super) const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
 fn now(context: &Context<'_>) -> String {
     context.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
@@ -79,7 +80,7 @@ fn prepare_status(object: &mut Value, old: &Value, context: &Context<'_>) {
     }
 }
 
-fn class_warning(object: &Value, out: &mut Vec<String>) {
+pub(super) fn class_warning(object: &Value, out: &mut Vec<String>) {
     if object.annotation(CLASS_ANNOTATION).is_some() {
         let why = "deprecated since v1.8; use \"storageClassName\" attribute instead";
         out.push(format!("metadata.annotations[{CLASS_ANNOTATION}]: {why}"));
@@ -102,7 +103,7 @@ fn volume_warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
     out
 }
 
-fn modes(list: &[&str]) -> String {
+pub(super) fn modes(list: &[&str]) -> String {
     let short = |m: &&str| match *m {
         "ReadWriteOnce" => "RWO",
         "ReadOnlyMany" => "ROX",
@@ -118,12 +119,20 @@ fn modes(list: &[&str]) -> String {
     out.join(",")
 }
 
-fn class(object: &Value, spec: &Value) -> String {
+pub(super) fn class(object: &Value, spec: &Value) -> String {
     object.annotation(CLASS_ANNOTATION).unwrap_or_else(|| spec.text("storageClassName")).to_owned()
 }
 
-fn unset(text: &str) -> Value {
+pub(super) fn unset(text: &str) -> Value {
     if text.is_empty() { "<unset>".into() } else { text.into() }
+}
+
+/// Drops the class of attributes, which is off, from a volume or a claim.
+pub(super) fn drop_attributes_class(object: &mut Value, old: &Value) {
+    const CLASS: &str = "volumeAttributesClassName";
+    if object.sub("spec").has(CLASS) && !old.sub("spec").has(CLASS) {
+        object.remove_at(&["spec", CLASS]);
+    }
 }
 
 fn volume_cells(object: &Value, time: Timestamp) -> Vec<Value> {
@@ -170,9 +179,42 @@ fn sources(spec: &Value) -> impl Iterator<Item = (&str, &Value)> {
 
 fn validate_volume(object: &Value) -> Errors {
     let mut out = Errors::new();
-    let path = Path::ROOT.child("spec");
-    let spec = object.sub("spec");
-    claim::access_modes(spec, "", &path, &mut out);
+    volume_spec(object.sub("spec"), object.name(), &Path::ROOT.child("spec"), &mut out);
+    out
+}
+
+/// Checks a volume that is said in place, in an attachment: only what a CSI driver has to know of it.
+pub(crate) fn inline_volume(spec: &Value, path: &Path<'_>, out: &mut Errors) {
+    const HERE: &str = "in the context of inline volumes";
+    let mut forbid = |key: &str, why: &str| out.push(FieldError::forbidden(&path.child(key), format!("{why} {HERE}")));
+    for key in ["claimRef", "capacity"] {
+        if spec.has(key) && (key != "capacity" || !spec.members(key).is_empty()) {
+            forbid(key, "may not be specified");
+        }
+    }
+    if !spec.has("csi") {
+        out.push(FieldError::required(&path.child("csi"), format!("has to be specified {HERE}")));
+    }
+    claim::access_modes(spec, "", path, out);
+    let mut forbid = |key: &str, why: &str| out.push(FieldError::forbidden(&path.child(key), format!("{why} {HERE}")));
+    if !matches!(spec.text("persistentVolumeReclaimPolicy"), "" | "Retain") {
+        forbid("persistentVolumeReclaimPolicy", "may only be Retain");
+    }
+    if spec.has("nodeAffinity") {
+        forbid("nodeAffinity", "may not be specified");
+    }
+    volume_sources(spec, "", path, out);
+    let mut forbid = |key: &str, why: &str| out.push(FieldError::forbidden(&path.child(key), format!("{why} {HERE}")));
+    if !spec.text("storageClassName").is_empty() {
+        forbid("storageClassName", "may not be specified");
+    }
+    if !matches!(spec.text("volumeMode"), "" | "Filesystem") {
+        forbid("volumeMode", "may not specify volumeMode other than Filesystem");
+    }
+}
+
+fn volume_spec(spec: &Value, name: &str, path: &Path<'_>, out: &mut Errors) {
+    claim::access_modes(spec, "", path, out);
     let capacity = path.child("capacity");
     let amounts = spec.members("capacity");
     if amounts.is_empty() {
@@ -183,23 +225,41 @@ fn validate_volume(object: &Value) -> Errors {
     }
     for (name, value) in amounts.iter() {
         let at = capacity.key(name);
-        basic_resource(value, &at, &mut out);
+        basic_resource(value, &at, out);
         if let Some(quantity) = check::quantity(value).filter(|q| !q.sign().is_gt()) {
             out.push(FieldError::invalid(&at, quantity.to_string().as_str(), "must be greater than zero"));
         }
     }
     if !spec.text("persistentVolumeReclaimPolicy").is_empty() {
         let policies = ["Delete", "Recycle", "Retain"];
-        check::one_of(spec, "persistentVolumeReclaimPolicy", &policies, &path, &mut out);
+        check::one_of(spec, "persistentVolumeReclaimPolicy", &policies, path, out);
     }
     if spec.has("nodeAffinity") {
         let at = path.child("nodeAffinity");
         if spec.sub("nodeAffinity").has("required") {
-            pod::node_selector(spec.sub("nodeAffinity").sub("required"), &at.child("required"), &mut out);
+            pod::node_selector(spec.sub("nodeAffinity").sub("required"), &at.child("required"), out);
         } else {
             out.push(FieldError::required(&at.child("required"), "must specify required node constraints"));
         }
     }
+    volume_sources(spec, name, path, out);
+    let recycled = spec.text("persistentVolumeReclaimPolicy") == "Recycle";
+    let path_of_host = spec.sub("hostPath").text("path");
+    let whole = path_of_host.starts_with('/') && path_of_host.split('/').all(|part| matches!(part, "" | "."));
+    if whole && recycled {
+        let why = "may not be 'recycle' for a hostPath mount of '/'";
+        out.push(FieldError::forbidden(&path.child("persistentVolumeReclaimPolicy"), why));
+    }
+    if !spec.text("storageClassName").is_empty() {
+        check::name(names::dns1123_subdomain, spec.text("storageClassName"), &path.child("storageClassName"), out);
+    }
+    if spec.has("volumeMode") {
+        check::one_of(spec, "volumeMode", &["Block", "Filesystem"], path, out);
+    }
+}
+
+/// Checks that a volume has one source, and that.
+fn volume_sources(spec: &Value, name: &str, path: &Path<'_>, out: &mut Errors) {
     let mut found = 0;
     // Upstream looks for these in another order than in pods, with iSCSI and claims of its own.
     let first =
@@ -215,29 +275,15 @@ fn validate_volume(object: &Value) -> Errors {
             ));
             continue;
         }
-        source(key, spec, object.name(), &path, &mut out);
+        source(key, spec, name, path, out);
     }
     if found == 0 {
-        out.push(FieldError::required(&path, "must specify a volume type"));
+        out.push(FieldError::required(path, "must specify a volume type"));
     }
-    let recycled = spec.text("persistentVolumeReclaimPolicy") == "Recycle";
-    let path_of_host = spec.sub("hostPath").text("path");
-    let whole = path_of_host.starts_with('/') && path_of_host.split('/').all(|part| matches!(part, "" | "."));
-    if whole && recycled {
-        let why = "may not be 'recycle' for a hostPath mount of '/'";
-        out.push(FieldError::forbidden(&path.child("persistentVolumeReclaimPolicy"), why));
-    }
-    if !spec.text("storageClassName").is_empty() {
-        check::name(names::dns1123_subdomain, spec.text("storageClassName"), &path.child("storageClassName"), &mut out);
-    }
-    if spec.has("volumeMode") {
-        check::one_of(spec, "volumeMode", &["Block", "Filesystem"], &path, &mut out);
-    }
-    out
 }
 
 /// An amount that is not negative.
-fn basic_resource(value: &Value, path: &Path<'_>, out: &mut Errors) {
+pub(super) fn basic_resource(value: &Value, path: &Path<'_>, out: &mut Errors) {
     if let Some(number) = check::quantity(value).map(|q| q.value()).filter(|n| *n < 0) {
         out.push(FieldError::invalid(path, number, "must be a valid resource quantity"));
     }
@@ -363,201 +409,4 @@ fn same_affinity(new: &Value, old: &Value) -> bool {
         }
     }
     &old == new
-}
-
-pub(super) const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
-    short_names: &["pvc"],
-    subresources: &[Subresource::status("PersistentVolumeClaim")],
-    columns: &[
-        Column::NAME,
-        Column::new("Status", "string"),
-        Column::new("Volume", "string"),
-        Column::new("Capacity", "string"),
-        Column::new("Access Modes", "string"),
-        Column::new("StorageClass", "string"),
-        Column::new("VolumeAttributesClass", "string"),
-        Column::AGE,
-        Column::wide("VolumeMode", "string"),
-    ],
-    cells: claim_cells,
-    selectable: &[SelectableField { name: "name", value: |object| object.name().to_owned() }],
-    strategy: Strategy {
-        generation: Generation::None,
-        returns_deleted: true,
-        prepare_create: |object, _| object.set_at(&["status"], map! { "phase" => "Pending" }.into()),
-        validate: validate_claim,
-        validate_update: validate_claim_update,
-        validate_status: validate_claim_status,
-        warnings: |object, _| {
-            let mut out = Vec::new();
-            class_warning(object, &mut out);
-            let spec = Path::ROOT.child("spec");
-            let resources = spec.child("resources");
-            let requests = resources.child("requests");
-            let storage = object.sub("spec").sub("resources").sub("requests").sub("storage");
-            pod::fraction(storage, &requests.key("storage"), &mut out);
-            out
-        },
-        ..Strategy::WITH_STATUS
-    },
-    ..Resource::new(
-        "",
-        "PersistentVolumeClaim",
-        "persistentvolumeclaims",
-        &[Version::stored("v1", "io.k8s.api.core.v1.PersistentVolumeClaim").with_default(default_claim)],
-    )
-};
-
-fn claim_cells(object: &Value, time: Timestamp) -> Vec<Value> {
-    let (spec, status) = (object.sub("spec"), object.sub("status"));
-    let bound = !spec.text("volumeName").is_empty();
-    let deleting = object.sub("metadata").has("deletionTimestamp");
-    let (capacity, modes) = match bound {
-        true => (status.sub("capacity").text("storage").to_owned(), modes(&status.strings("accessModes"))),
-        false => (String::new(), String::new()),
-    };
-    vec![
-        object.name().into(),
-        if deleting { "Terminating" } else { status.text("phase") }.into(),
-        spec.text("volumeName").into(),
-        capacity.into(),
-        modes.into(),
-        class(object, spec).into(),
-        unset(spec.text("volumeAttributesClassName")),
-        table::age(object, time),
-        spec.text("volumeMode").into(),
-    ]
-}
-
-fn default_claim(object: &mut Value) {
-    if let Some(status) = object_mut(object, &["status"]) {
-        default_text(status, "phase", "Pending");
-    }
-    if let Some(spec) = object_mut(object, &["spec"]) {
-        pod::default_claim_spec(spec);
-    }
-}
-
-fn validate_claim(object: &Value) -> Errors {
-    let mut out = Errors::new();
-    claim::spec(object.sub("spec"), &Path::ROOT.child("spec"), &mut out);
-    out
-}
-
-/// Gives a part of one object to another, or takes it away there.
-fn copy(from: &Value, to: &mut Value, path: &[&str]) {
-    match from.at(path) {
-        Some(value) => to.set_at(path, value.clone()),
-        None => {
-            to.remove_at(path);
-        }
-    }
-}
-
-/// After the creation only the request may grow, and a class may be filled in.
-fn validate_claim_update(new: &Value, old: &Value) -> Errors {
-    let mut out = validate_claim(new);
-    let path = Path::ROOT.child("spec");
-    let (spec, before) = (new.sub("spec"), old.sub("spec"));
-    let bound = new.sub("status").text("phase") == "Bound";
-    let (mut now, mut was) = (spec.clone(), before.clone());
-    // The volume is named once, and a class filled in once: from an annotation, or where there was none.
-    if before.text("volumeName").is_empty() {
-        copy(spec, &mut was, &["volumeName"]);
-    }
-    let class = |v: &Value| v.sub("metadata").members("annotations").get(CLASS_ANNOTATION).cloned();
-    let (class_now, class_was) = (class(new), class(old));
-    let named = spec.get("storageClassName").filter(|c| !c.is_null());
-    let fills = named.is_some() && !before.has("storageClassName");
-    if fills && class_was.is_some() && named == class_was.as_ref() && (class_now.is_none() || class_now == class_was) {
-        now.remove_at(&["storageClassName"]);
-    } else {
-        if class_now != class_was {
-            let meta = Path::ROOT.child("metadata");
-            let annotations = meta.child("annotations");
-            let shown = class_now.as_ref().and_then(Value::as_str).unwrap_or_default();
-            let at = annotations.key(CLASS_ANNOTATION);
-            out.push(FieldError::invalid(&at, shown, check::IMMUTABLE));
-        }
-        if fills && class_was.as_ref().is_none_or(|c| named == Some(c)) {
-            now.remove_at(&["storageClassName"]);
-        }
-    }
-    if bound && spec.sub("resources").has("requests") {
-        copy(before, &mut now, &["resources", "requests", "storage"]);
-    }
-    copy(before, &mut now, &["volumeAttributesClassName"]);
-    if now != was {
-        let difference = gostruct::diff(&gostruct::CLAIM, &was, &now);
-        let why = format!(
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n{difference}"
-        );
-        out.push(FieldError::forbidden(&path, why));
-    }
-    // A request may shrink down to what there is, so that a failed expansion can be taken back.
-    let storage = |v: &Value| check::quantity(v.sub("storage"));
-    let request = |s: &Value| storage(s.sub("resources").sub("requests"));
-    let capacity = storage(old.sub("status").sub("capacity"));
-    if let (Some(now), Some(was)) = (request(spec), request(before))
-        && now < was
-        && capacity.map_or(!now.sign().is_gt(), |capacity| now <= capacity)
-    {
-        let resources = path.child("resources");
-        let requests = resources.child("requests");
-        let why = "field can not be less than status.capacity";
-        out.push(FieldError::forbidden(&requests.child("storage"), why));
-    }
-    check::immutable(spec, before, "volumeMode", &Path::ROOT, &mut out);
-    if spec.sub("volumeAttributesClassName") != before.sub("volumeAttributesClassName") {
-        let why = "update is forbidden when the VolumeAttributesClass feature gate is disabled";
-        out.push(FieldError::forbidden(&path.child("volumeAttributesClassName"), why));
-    }
-    out
-}
-
-/// What may be going on with the size of a claim.
-const RESIZES: [&str; 5] = [
-    "ControllerResizeInProgress",
-    "ControllerResizeInfeasible",
-    "NodeResizeInProgress",
-    "NodeResizeInfeasible",
-    "NodeResizePending",
-];
-
-fn validate_claim_status(new: &Value, _: &Value) -> Errors {
-    let mut out = Errors::new();
-    let path = Path::ROOT.child("status");
-    let status = new.sub("status");
-    let capacity = path.child("capacity");
-    for (name, value) in status.members("capacity").iter() {
-        basic_resource(value, &capacity.key(name), &mut out);
-    }
-    let at = path.child("allocatedResourceStatus");
-    for (name, value) in status.members("allocatedResourceStatuses").iter() {
-        allocated_name(name, &at, &mut out);
-        if !value.as_str().is_some_and(|v| RESIZES.contains(&v)) {
-            out.push(FieldError::not_supported(&at, name, &RESIZES));
-        }
-    }
-    let at = path.child("allocatedResources");
-    for (name, value) in status.members("allocatedResources").iter() {
-        if allocated_name(name, &at, &mut out) {
-            let before = out.len();
-            basic_resource(value, &at.key(name), &mut out);
-            if out.len() == before {
-                resources::amount("storage", value, &at.key(name), &mut out);
-            }
-        }
-    }
-    out
-}
-
-/// The name of something that is given to a claim: storage, or somebody's own.
-fn allocated_name(name: &str, path: &Path<'_>, out: &mut Errors) -> bool {
-    let before = out.len();
-    check::name(names::qualified_name, name, path, out);
-    if out.len() == before && resources::is_native(name) && name != "storage" {
-        out.push(FieldError::not_supported(path, name, &["storage"]));
-    }
-    out.len() == before
 }
