@@ -52,14 +52,10 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
 
 fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (object.sub("spec"), object.sub("status"));
-    let mut state: Vec<&str> = Vec::new();
-    for condition in status.list("conditions") {
-        if let kind @ ("Approved" | "Denied" | "Failed") = condition.text("type") {
-            state.push(kind)
-        }
-    }
-    if state.is_empty() {
-        state.push("Pending");
+    let is = |kind: &str| status.list("conditions").iter().any(|c| c.text("type") == kind);
+    let mut state = vec![["Denied", "Approved"].into_iter().find(|kind| is(kind)).unwrap_or("Pending")];
+    if is("Failed") {
+        state.push("Failed");
     }
     if !status.text("certificate").is_empty() {
         state.push("Issued");

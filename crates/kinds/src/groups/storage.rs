@@ -331,7 +331,9 @@ fn validate_capacity(object: &Value) -> Errors {
         &Path::ROOT.child("storageClassName"),
         &mut out,
     );
-    check::quantity_not_negative(object.sub("capacity"), &Path::ROOT.child("capacity"), &mut out);
+    for key in ["capacity", "maximumVolumeSize"] {
+        check::quantity_not_negative(object.sub(key), &Path::ROOT.child(key), &mut out);
+    }
     check::label_selector(object.sub("nodeTopology"), &Path::ROOT.child("nodeTopology"), &mut out);
     out
 }

@@ -407,17 +407,6 @@ pub(super) fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
         }
     };
     lists("clusterIPs", net::ip_warning, &mut out);
-    if headless(spec) {
-        for (key, shown, set) in [
-            ("loadBalancerIP", "loadBalancerIP", !spec.text("loadBalancerIP").is_empty()),
-            ("externalIPs", "externalIPs", !spec.list("externalIPs").is_empty()),
-            ("sessionAffinity", "SessionAffinity", !matches!(spec.text("sessionAffinity"), "" | "None")),
-        ] {
-            if set && spec.has(key) {
-                out.push(format!("spec.{shown} is ignored for headless services"));
-            }
-        }
-    }
     lists("externalIPs", net::ip_warning, &mut out);
     net::ip_warning(spec.text("loadBalancerIP"), &path.child("loadBalancerIP"), &mut out);
     lists("loadBalancerSourceRanges", net::cidr_warning, &mut out);

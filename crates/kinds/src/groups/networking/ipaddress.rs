@@ -14,9 +14,11 @@ pub(super) const IP_ADDRESSES: Resource = Resource {
     columns: &[Column::NAME, Column::new("ParentRef", "string"), Column::AGE],
     cells: |object, now| {
         let parent = object.sub("spec").sub("parentRef");
-        let parts = [parent.text("group"), parent.text("resource"), parent.text("namespace"), parent.text("name")];
-        let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
-        vec![object.name().into(), parts.join("/").into(), table::age(object, now)]
+        let resource = [parent.text("resource"), parent.text("group")].map(str::to_lowercase);
+        let resource = resource.iter().filter(|p| !p.is_empty()).map(String::as_str).collect::<Vec<_>>().join(".");
+        let place = [parent.text("namespace"), parent.text("name")].into_iter().filter(|p| !p.is_empty());
+        let shown = std::iter::once(resource.as_str()).chain(place).collect::<Vec<_>>().join("/");
+        vec![object.name().into(), shown.into(), table::age(object, now)]
     },
     selectable: &[SelectableField {
         name: "spec.parentRef.name",
