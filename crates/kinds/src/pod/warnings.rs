@@ -10,6 +10,9 @@ use object::field::Path;
 use object::{Value, go, names};
 use std::collections::HashSet;
 
+/// How many warnings are looked for: no answer tells more.
+const MOST: usize = 4096;
+
 /// Labels of nodes that have newer names, and what is said of them.
 const OLD_LABELS: [(&str, &str); 5] = [
     ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),

@@ -1,13 +1,18 @@
 //! Ports of a pod's containers that get in each other's way.
 
+use super::MOST;
 use crate::read::Read;
 use object::Value;
 use object::field::Path;
 use std::collections::HashMap;
 
+/// How many pairs of ports are compared: more than one pod has that ever ran, and what a body could hold takes minutes.
+const COMPARED: usize = 1_000_000;
+
 /// Warns of ports of all containers of a pod that are the same, or might be.
 pub(super) fn overlaps(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
     let mut seen: HashMap<(i64, &str), Vec<(String, &Value)>> = HashMap::new();
+    let mut left = COMPARED;
     for list in ["initContainers", "containers", "ephemeralContainers"] {
         let containers = path.child(list);
         for (i, container) in spec.list(list).iter().enumerate() {
@@ -20,6 +25,10 @@ pub(super) fn overlaps(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
                 }
                 let others = seen.entry((port.int("containerPort"), port.text("protocol"))).or_default();
                 for (other, before) in others.iter() {
+                    if left == 0 || out.len() >= MOST {
+                        return;
+                    }
+                    left -= 1;
                     if let Some(how) = overlap(port, before) {
                         out.push(format!("{at}: {how} port definition with {other}"));
                     }
@@ -85,5 +94,18 @@ mod tests {
             overlaps(&json::parse(spec.as_bytes()).unwrap(), &Path::ROOT.child("spec"), &mut out);
             assert_eq!(out, expected.into_iter().collect::<Vec<_>>(), "{one} {two}");
         }
+    }
+
+    #[test]
+    fn a_body_full_of_ports_is_looked_through_in_bounded_time() {
+        let warnings = |port: &dyn Fn(usize) -> String| {
+            let ports: Vec<String> = (0..40_000).map(port).collect();
+            let spec = format!(r#"{{"containers":[{{"ports":[{}]}}]}}"#, ports.join(","));
+            let mut out = Vec::new();
+            overlaps(&json::parse(spec.as_bytes()).unwrap(), &Path::ROOT.child("spec"), &mut out);
+            out.len()
+        };
+        assert_eq!(warnings(&|_| r#"{"containerPort":80}"#.to_owned()), MOST);
+        assert_eq!(warnings(&|i| format!(r#"{{"containerPort":80,"hostPort":1,"hostIP":"{i}"}}"#)), 0);
     }
 }
