@@ -20,7 +20,7 @@ use object::field::{FieldError, Path};
 use object::status::Qualified;
 use object::{Status, Value};
 use ranges::{Span, choose};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -234,36 +234,37 @@ impl Chooser<'_> {
         let root = Path::ROOT;
         let spec = root.child("spec");
         let mut dry_ports = DRY_PORT..;
-        let mut free_port = |own: &HashSet<u32>| match self.dry_run {
+        let mut free_port = |own: &Own| match self.dry_run {
             true => Ok(dry_ports.next()),
-            false => choose(PORTS, FIRST_PORT, |port| self.used.port(port) || own.contains(&port)),
+            false => choose(PORTS, FIRST_PORT, |port| self.used.port(port) || own.has(port)),
         };
+        let full = || Status::internal("failed to allocate a nodePort: range is full");
+        let mut own = Own::of(service);
+        if own.lacking(&wanted.ports) > PORTS.count() {
+            return Err(full().into());
+        }
         let mut given: HashSet<u32> = HashSet::new();
         for index in &wanted.ports {
-            let all: Vec<Value> = ports(service).cloned().collect();
-            let Some(port) = all.get(*index) else { continue };
-            let taken = match u32::try_from(node_port(port)) {
-                Ok(0) => port_of_sibling(&all, *index),
+            let Some((port, number)) = own.ports.get(*index).copied() else { continue };
+            let taken = match u32::try_from(number) {
+                Ok(0) => port.and_then(|port| own.of_sibling(port)),
                 asked => {
                     // Ports of the service itself that differ in their protocol share one.
                     let why = refuses_port(asked.ok(), |port| self.used.port(port) || given.contains(&port));
-                    let shares = all.iter().take(*index).any(|p| node_port(p) == node_port(port));
+                    let shares = own.places.get(&number).is_some_and(|first| first < index);
                     if let Some(why) = why.filter(|_| !shares) {
                         let (list, at) = (spec.child("ports"), "nodePort");
                         let item = list.index(*index);
-                        let error = FieldError::invalid(&item.child(at), node_port(port), why);
+                        let error = FieldError::invalid(&item.child(at), number, why);
                         return Err(invalid(service, error));
                     }
                     asked.ok()
                 }
             };
             // What later ports ask for is not given away.
-            let mut closed = given.clone();
-            closed.extend(own_ports(&all));
-            let Some(number) = taken.map(Some).map_or_else(|| free_port(&closed), Ok)? else {
-                return Err(Status::internal("failed to allocate a nodePort: range is full").into());
-            };
+            let number = taken.map(Some).map_or_else(|| free_port(&own), Ok)?.ok_or_else(full)?;
             given.insert(number);
+            own.note(*index, i64::from(number));
             let list = service.get_mut("spec").and_then(|s| s.get_mut("ports"));
             if let Some(Value::Array(list)) = list
                 && let Some(port) = list.get_mut(*index)
@@ -272,14 +273,10 @@ impl Chooser<'_> {
             }
         }
         let Some(asked) = wanted.health else { return Ok(()) };
-        given.extend(own_ports(ports(service)));
         if asked == 0 {
-            let Some(free) = free_port(&given)? else {
-                return Err(Status::internal("failed to allocate a nodePort: range is full").into());
-            };
+            let free = free_port(&own)?.ok_or_else(full)?;
             service.set_at(&["spec", "healthCheckNodePort"], Value::Int(i64::from(free)));
-        } else if let Some(why) =
-            refuses_port(u32::try_from(asked).ok(), |port| self.used.port(port) || given.contains(&port))
+        } else if let Some(why) = refuses_port(u32::try_from(asked).ok(), |port| self.used.port(port) || own.has(port))
         {
             let why = format!("failed to allocate requested HealthCheck NodePort {asked}: {why}");
             return Err(Status::internal(why).into());
@@ -288,9 +285,56 @@ impl Chooser<'_> {
     }
 }
 
-/// The node ports that a service's ports have or ask for.
-fn own_ports<'a>(all: impl IntoIterator<Item = &'a Value>) -> impl Iterator<Item = u32> {
-    all.into_iter().map(node_port).filter_map(|port| u32::try_from(port).ok())
+/// The ports of a service, with the node ports that they have or ask for.
+#[derive(Debug, Default)]
+struct Own {
+    /// Number and node port of each, which is 0 when it has none.
+    ports: Vec<(Option<i64>, i64)>,
+    /// The place of the first that has a node port.
+    places: HashMap<i64, usize>,
+    /// By their numbers the place of the first that has any node port, and that one.
+    siblings: HashMap<i64, (usize, i64)>,
+}
+
+impl Own {
+    fn of(service: &Value) -> Self {
+        let number = |port: &Value| port.get("port").and_then(Value::as_int);
+        let mut own = Own { ports: ports(service).map(|p| (number(p), node_port(p))).collect(), ..Own::default() };
+        for index in 0..own.ports.len() {
+            if let Some((_, held)) = own.ports.get(index).copied().filter(|(_, held)| *held != 0) {
+                own.note(index, held);
+            }
+        }
+        own
+    }
+
+    /// Gives the port at a place a node port.
+    fn note(&mut self, index: usize, held: i64) {
+        let Some((port, before)) = self.ports.get_mut(index) else { return };
+        *before = held;
+        let place = self.places.entry(held).or_insert(index);
+        *place = index.min(*place);
+        if let Some(port) = *port {
+            let first = self.siblings.entry(port).or_insert((index, held));
+            *first = (index, held).min(*first);
+        }
+    }
+
+    fn has(&self, held: u32) -> bool {
+        self.places.contains_key(&held.into())
+    }
+
+    /// The node port of another port of the service with the same number, of another protocol.
+    fn of_sibling(&self, port: i64) -> Option<u32> {
+        self.siblings.get(&port).and_then(|(_, held)| u32::try_from(*held).ok())
+    }
+
+    /// How many node ports have to be found for the ports at some places.
+    fn lacking(&self, places: &[usize]) -> usize {
+        let lack = places.iter().filter_map(|index| self.ports.get(*index)).filter(|(_, held)| *held == 0);
+        let numbers: HashSet<i64> = lack.filter_map(|(port, _)| *port).collect();
+        numbers.iter().filter(|port| !self.siblings.contains_key(port)).count()
+    }
 }
 
 /// Why a port that is asked for cannot be given.
@@ -299,13 +343,6 @@ fn refuses_port(port: Option<u32>, used: impl Fn(u32) -> bool) -> Option<&'stati
         Some(port) if PORTS.contains(&port) => used(port).then_some("provided port is already allocated"),
         _ => Some("provided port is not in the valid range. The range of valid ports is 30000-32767"),
     }
-}
-
-/// The node port of another port of the service with the same number, of another protocol.
-fn port_of_sibling(all: &[Value], index: usize) -> Option<u32> {
-    let port = all.get(index)?.get("port")?;
-    let others = all.iter().enumerate().filter(|(i, other)| *i != index && other.get("port") == Some(port));
-    others.map(|(_, other)| node_port(other)).find(|p| *p != 0).and_then(|p| u32::try_from(p).ok())
 }
 
 fn invalid(service: &Value, error: FieldError) -> Failure {
@@ -386,6 +423,25 @@ mod tests {
         }
         let port = r#"{"spec":{"type":"NodePort","clusterIP":"None","ports":[{"port":1,"nodePort":30001}]}}"#;
         assert!(allocated(port, used).unwrap_err().ends_with("provided port is already allocated"));
+    }
+
+    #[test]
+    fn ports_share_with_the_first_of_their_number_and_no_more_are_given_than_there_are() {
+        let service = r#"{"spec":{"type":"NodePort","clusterIP":"None","ports":[{"port":53},{"port":53,"nodePort":30002},
+            {"port":53,"nodePort":30001},{"port":80,"nodePort":30001},{"port":80}]}}"#;
+        let service = allocated(service, "{}").unwrap();
+        assert_eq!(ports(&service).map(node_port).collect::<Vec<_>>(), [30002, 30002, 30001, 30001, 30001]);
+        for dry_run in [false, true] {
+            for (count, fits) in [(2768, true), (2769, false), (60_000, false)] {
+                let all: Vec<String> =
+                    (1..=count).map(|port| format!(r#"{{"port":{port}}},{{"port":{port}}}"#)).collect();
+                let service =
+                    format!(r#"{{"spec":{{"type":"NodePort","clusterIP":"None","ports":[{}]}}}}"#, all.join(","));
+                let got = from_ranges(&[], &service, "{}", dry_run).map(|_| ());
+                let full = "Internal error occurred: failed to allocate a nodePort: range is full";
+                assert_eq!(got, if fits { Ok(()) } else { Err(full.to_owned()) }, "{count} {dry_run}");
+            }
+        }
     }
 
     #[test]
