@@ -39,6 +39,8 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             tracing::warn!(%error, "etcd cannot be followed");
         }
         sleep(PAUSE).await;
+        // By now all watches may see what came before.
+        inner.replica.wake_due();
     }
 }
 

@@ -238,7 +238,8 @@ async fn answer<H: Handler>(
     certified: Option<Arc<Certified>>,
     request: Request<Incoming>,
 ) -> Result<Answer<H::Body>, std::convert::Infallible> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    websocket::reveal_token(&mut parts.headers);
     // Over HTTP/2 the host is part of the address.
     if parts.version == http::Version::HTTP_11 && !parts.headers.contains_key(header::HOST) {
         return Ok(no_host());

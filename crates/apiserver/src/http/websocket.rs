@@ -2,7 +2,7 @@
 //! event is a message.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::{Buf, Bytes, BytesMut};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
@@ -15,6 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// What the protocol has both sides append to the client's key.
 const SALT: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+/// What the subprotocol begins with by which a browser, which can set no other header, tells its token.
+const TOKEN: &str = "base64url.bearer.authorization.k8s.io.";
 /// The largest message that a client may send, in bytes: nobody listens to what it says.
 const LARGEST: usize = 64 * 1024;
 
@@ -72,7 +74,8 @@ impl Wish {
         let key = headers.get(header::SEC_WEBSOCKET_KEY)?.to_str().ok()?;
         let accept = HeaderValue::try_from(accept(key)).ok()?;
         // Several are for the server to choose from; upstream has none of them for watches.
-        let protocol = headers.get(header::SEC_WEBSOCKET_PROTOCOL).filter(|p| !p.as_bytes().contains(&b','));
+        let protocol =
+            headers.get(header::SEC_WEBSOCKET_PROTOCOL).filter(|p| !p.is_empty() && !p.as_bytes().contains(&b','));
         Some(Wish { connection, accept, protocol: protocol.cloned() })
     }
 
@@ -102,6 +105,28 @@ impl Wish {
             }
         });
         head
+    }
+}
+
+/// Moves a token that is among the subprotocols to where tokens are, so that it is neither kept nor sent back. One that
+/// cannot be read, or that no other subprotocol is beside (upstream wants one that it can choose), is good for nobody.
+pub(super) fn reveal_token(headers: &mut HeaderMap) {
+    if !headers.contains_key(header::UPGRADE) || headers.contains_key(header::AUTHORIZATION) {
+        return;
+    }
+    let Some(protocols) = headers.get(header::SEC_WEBSOCKET_PROTOCOL).and_then(|value| value.to_str().ok()) else {
+        return;
+    };
+    let (tokens, others): (Vec<&str>, Vec<&str>) =
+        protocols.split(',').map(str::trim).partition(|protocol| protocol.starts_with(TOKEN));
+    let Some(first) = tokens.first() else { return };
+    let read = first.strip_prefix(TOKEN).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
+    let token = read.filter(|_| tokens.len() == 1 && !others.is_empty()).unwrap_or_else(|| TOKEN.into());
+    let credentials = HeaderValue::try_from([b"Bearer ", &token[..]].concat());
+    let rest = HeaderValue::try_from(others.join(", "));
+    if let (Ok(credentials), Ok(rest)) = (credentials, rest) {
+        headers.insert(header::AUTHORIZATION, credentials);
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, rest);
     }
 }
 
@@ -136,6 +161,8 @@ where
                     write(&mut out, kind, &message);
                 }
                 writer.write_all(&out).await?;
+                // TLS may hold some of it back.
+                writer.flush().await?;
             }
             read = reader.read_buf(&mut heard) => {
                 if read? == 0 {
@@ -148,6 +175,7 @@ where
                             let mut out = Vec::new();
                             write(&mut out, PONG, &content);
                             writer.write_all(&out).await?;
+                            writer.flush().await?;
                         }
                         _ => {}
                     }
@@ -232,6 +260,28 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out, BINARY, &vec![0; 0x1_0000]);
         assert_eq!(&out[..10], [0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_token_among_the_subprotocols_is_moved_to_its_place() {
+        let encoded = |token: &str| format!("{TOKEN}{}", URL_SAFE_NO_PAD.encode(token));
+        let wrong = format!("Bearer {TOKEN}");
+        for (protocols, authorization, rest) in [
+            (format!("{}, binary.k8s.io", encoded("se/cret")), Some("Bearer se/cret"), "binary.k8s.io"),
+            (format!("a,{},b", encoded("x")), Some("Bearer x"), "a, b"),
+            (encoded("x"), Some(&*wrong), ""),
+            (format!("a,{},{}", encoded("x"), encoded("y")), Some(&*wrong), "a"),
+            (format!("a,{TOKEN}?"), Some(&*wrong), "a"),
+            ("a, b".to_owned(), None, "a, b"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::try_from(&protocols).unwrap());
+            reveal_token(&mut headers);
+            let text = |name| headers.get(name).map(|value| value.to_str().unwrap());
+            assert_eq!(text(header::AUTHORIZATION), authorization, "{protocols}");
+            assert_eq!(text(header::SEC_WEBSOCKET_PROTOCOL), Some(rest), "{protocols}");
+        }
     }
 
     #[test]

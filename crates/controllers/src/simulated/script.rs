@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(script("Never", "{}").run_for, Some(Duration::from_secs(1)));
         let failing = script(
             "OnFailure",
-            r#"{"simulated.stanchion.dev/exit-code":"3","simulated.stanchion.dev/run-for":"1m 30s"}"#,
+            r#"{"simulated.stanchion.dev/exit-code":"3","simulated.stanchion.dev/run-for":"1m30s"}"#,
         );
         assert_eq!((failing.exit_code, failing.run_for, failing.goes_on()), (3, Some(Duration::from_secs(90)), true));
         assert_eq!(

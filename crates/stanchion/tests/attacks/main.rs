@@ -509,7 +509,7 @@ const PARTS: &[(&str, &str)] = &[
     ),
     (
         "/apis/certificates.k8s.io/v1/certificatesigningrequests",
-        r#"{"metadata":{"name":"c"},"spec":{"signerName":"example.com/s","usages":["client auth"],"request":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlJQgotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"}}"#,
+        r#"{"metadata":{"name":"c"},"spec":{"signerName":"example.com/s","usages":["client auth"],"request":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIWU1IOENBUUF3SFRFTk1Bc0dBMVVFQXd3RWFtRnVaVEVNTUFvR0ExVUVDZ3dEWkdWMk1Ga3dFd1lIS29aSQp6ajBDQVFZSUtvWkl6ajBEQVFjRFFnQUVBWnl1Y3QxZk1RZVgwUEc4Mkc1czNHSnNYTHpyWk93eEtrbGQvMUhGCktrMmJGVVZQaEZuWm90ZVkrRVNleEhpeVl3UWhhNS9qak1yVU1YMVV1VlVsSDZBQU1Bb0dDQ3FHU000OUJBTUMKQTBrQU1FWUNJUUNGUTBwTmczUWc5SEtwRFdOQVlmNDJiUUhaQytjM2dBak1zRDRwTjJrcllnSWhBT3BPMjlxZQpCdE1CN3NjTitzZ2J0N2dLSjRYNGlxTmxwU1M4Ly9INzQ3UXkKLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg=="}}"#,
     ),
 ];
 

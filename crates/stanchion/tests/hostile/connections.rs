@@ -1,6 +1,8 @@
 //! Clients that say nothing, or say it slowly, or in another language.
 
 use crate::support::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use compat::client::{Client, Request};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -148,10 +150,21 @@ async fn what_is_no_tls_is_turned_away() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_watch_over_a_websocket_has_a_message_for_each_event() {
     let server = server().await;
+    // Browsers have no other place for a token than among the subprotocols.
+    let token = URL_SAFE_NO_PAD.encode("admintoken");
+    let protocols =
+        format!("Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.{token}, base64.binary.k8s.io");
+    for credentials in ["Authorization: Bearer admintoken", &protocols] {
+        has_a_message_for_each_event(&server, credentials).await;
+    }
+    well(&server).await;
+}
+
+async fn has_a_message_for_each_event(server: &compat::server::Server, credentials: &str) {
     let mut stream = server.target.connect().await.unwrap();
     let head = format!(
         "GET {CONFIG_MAPS}?watch=true&fieldSelector=metadata.name%3Da HTTP/1.1\r\nHost: x\r\n\
-         Authorization: Bearer admintoken\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
+         {credentials}\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -168,8 +181,6 @@ async fn a_watch_over_a_websocket_has_a_message_for_each_event() {
     let length = u16::try_from(event.len()).unwrap().to_be_bytes();
     assert_eq!(first, [0x81, 126, length[0], length[1]]);
     assert!(event.starts_with(br#"{"type":"ADDED","object":{"#), "{}", String::from_utf8_lossy(event));
-    drop(stream);
-    well(&server).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
