@@ -61,7 +61,8 @@ pub(crate) async fn ensure(server: &Arc<Server>) -> Result<(), Failure> {
     for First { group, plural, mut object, status, manager } in wanted(server) {
         let Some(resource) = catalogue.resource(group, "v1", plural) else { continue };
         let key = registry::key(resource, object.namespace(), object.name());
-        let there = server.store.get(&key, None).await.map_err(registry::read_failure)?;
+        // What the replica does not know yet only lets a write fail that another server was faster with.
+        let there = server.store.replica().get(&key, None).map_err(registry::read_failure)?;
         let expect = match there {
             None => {
                 let meta = object.metadata_mut();
@@ -122,7 +123,8 @@ fn mended(group: &str, live: Value, wanted: &Value) -> Option<Value> {
             if held.contains(own.trim()) {
                 return None;
             }
-            let both = format!("{held}{own}");
+            let held = held.trim_end();
+            let both = if held.is_empty() { own.to_owned() } else { format!("{held}\n{own}") };
             live.set_at(&CLIENT_CA, both.into());
         }
         _ => return None,
@@ -210,4 +212,24 @@ fn condition(ty: &str, status: &str, reason: &str, message: &str, now: &str) -> 
         "type" => ty, "status" => status, "reason" => reason, "message" => message, "lastTransitionTime" => now,
     };
     Value::Object(map! { "conditions" => vec![condition] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authorities_are_added_on_lines_of_their_own() {
+        let with = |authorities: &str| Value::Object(map! { "data" => map! { "client-ca-file" => authorities } });
+        for (held, expected) in [
+            ("A", Some("A\nB\n")),
+            ("A\n", Some("A\nB\n")),
+            ("A\n\n", Some("A\nB\n")),
+            ("", Some("B\n")),
+            ("A\nB", None),
+        ] {
+            let mended = mended("", with(held), &with("B\n"));
+            assert_eq!(mended.as_ref().and_then(|m| m.str_at(&CLIENT_CA)), expected, "{held:?}");
+        }
+    }
 }
