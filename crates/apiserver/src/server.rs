@@ -123,7 +123,7 @@ pub struct Server {
     pub(crate) turnstiles: Turnstiles,
     /// Gives services addresses and ports.
     pub(crate) allocations: allocation::Turnstile,
-    /// The addresses that services have, by the services' keys.
+    /// The addresses that services have, by the services' keys, as long as nobody else writes to the store.
     pub(crate) service_addresses: Mutex<HashMap<store::Key, Vec<String>>>,
     /// Makes cluster roles of others.
     pub(crate) aggregator: tokio::sync::Mutex<rbac::Aggregator>,

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Expect, ListOptions, Range, Write, WriteError};
+use store::{Expect, ListOptions, Range, ReadError, Write, WriteError};
 
 /// Who makes the objects, as upstream's allocator calls itself.
 const MANAGED_BY: &str = "ipallocator.k8s.io";
@@ -71,46 +71,46 @@ pub(super) async fn ensure_range(server: &Arc<Server>) -> Outcome<()> {
     }
 }
 
-/// Called after each write of a service.
+/// Called after each write of a service. What the store's replica has is enough: it has that write, and what it lacks of
+/// others' is mended in time.
 pub(super) async fn follow(server: &Arc<Server>, key: &str) {
-    let Ok(entry) = server.store.get(key, None).await else { return };
-    let service = entry.and_then(|entry| Stored::read(entry.value)).map(|stored| stored.value(0));
-    let given: Vec<String> = service.iter().flat_map(addresses).collect();
-    if let Some(service) = &service {
-        for address in &given {
-            make(server, address, &owner(service)).await;
-        }
-    }
     let Some((namespace, name)) = key.strip_prefix(SERVICES).and_then(|place| place.split_once('/')) else { return };
-    for address in before(server, key, name, given.clone()).await {
-        if given.contains(&address) {
-            continue;
-        }
-        let Ok(Some(entry)) = server.store.get(&format!("{ADDRESSES}{address}"), None).await else { continue };
-        let Some(object) = Stored::read(entry.value).map(|stored| stored.value(0)) else { continue };
-        if is_ours(&object) && parent(&object) == (namespace.to_owned(), name.to_owned()) {
+    let Some((before, given)) = before_and_now(server, key, name) else { return };
+    let owner = (namespace.to_owned(), name.to_owned());
+    for address in &given {
+        make(server, address, &owner).await;
+    }
+    for address in before.iter().filter(|address| !given.contains(address)) {
+        let Ok(Some(object)) = held(server, &format!("{ADDRESSES}{address}")) else { continue };
+        if is_ours(&object) && parent(&object) == owner {
             remove(server, &object).await;
         }
     }
 }
 
-/// The addresses that a service may have had until it was written; `given` is what it has from now on.
-async fn before(server: &Server, key: &str, name: &str, given: Vec<String>) -> Vec<String> {
-    let known = if given.is_empty() {
-        server.service_addresses.lock().remove(key)
-    } else {
-        server.service_addresses.lock().insert(key.into(), given)
-    };
-    // Others write services too: only the IPAddresses say which this one had.
+/// The addresses that a service may have had until it was written, and those that it has.
+fn before_and_now(server: &Server, key: &str, name: &str) -> Option<(Vec<String>, Vec<String>)> {
+    let now = || Some(held(server, key).ok()?.iter().flat_map(addresses).collect::<Vec<String>>());
     if !server.options.shared {
-        return known.unwrap_or_default();
+        // What is noted is never older than what was noted before.
+        let mut known = server.service_addresses.lock();
+        let given = now()?;
+        let before = if given.is_empty() { known.remove(key) } else { known.insert(key.into(), given.clone()) };
+        return Some((before.unwrap_or_default(), given));
     }
-    let Ok(page) = server.store.list(&Range::prefix(ADDRESSES), ListOptions::default()).await else {
-        return Vec::new();
-    };
+    // Others write services too: only the IPAddresses say which this one had. The service is read after them, so that no
+    // address that it got meanwhile is taken for one that it had.
+    let page = server.store.replica().list(&Range::prefix(ADDRESSES), &ListOptions::default()).ok()?;
     let name = format!("\"{name}\"");
     let mentions = page.entries.iter().filter(|e| memchr::memmem::find(&e.value, name.as_bytes()).is_some());
-    mentions.filter_map(|entry| entry.key.strip_prefix(ADDRESSES)).map(str::to_owned).collect()
+    let before = mentions.filter_map(|entry| entry.key.strip_prefix(ADDRESSES)).map(str::to_owned).collect();
+    Some((before, now()?))
+}
+
+/// An object as the store's replica has it.
+fn held(server: &Server, key: &str) -> Result<Option<Value>, ReadError> {
+    let entry = server.store.replica().get(key, None)?;
+    Ok(entry.and_then(|entry| Stored::read(entry.value)).map(|stored| stored.value(0)))
 }
 
 async fn all(server: &Server, prefix: &str) -> Outcome<Vec<Value>> {
@@ -125,14 +125,9 @@ async fn repair(server: &Arc<Server>) -> Outcome<()> {
     // In this order: what is read of services is never older.
     let held = all(server, ADDRESSES).await?;
     let services = all(server, SERVICES).await?;
-    let mut known: HashMap<Arc<str>, Vec<String>> = HashMap::new();
-    for service in &services {
-        let given: Vec<String> = addresses(service).collect();
-        if !given.is_empty() {
-            known.insert(format!("{SERVICES}{}/{}", service.namespace(), service.name()).into(), given);
-        }
+    if !server.options.shared {
+        note(&mut server.service_addresses.lock(), &services);
     }
-    server.service_addresses.lock().extend(known);
     let Repair { wrong, missing } = plan(&held, &services);
     for address in wrong {
         tracing::warn!(address = address.name(), "an IPAddress is not what the services say: it is removed");
@@ -142,6 +137,17 @@ async fn repair(server: &Arc<Server>) -> Outcome<()> {
         make(server, &address, &owner).await;
     }
     Ok(())
+}
+
+/// Notes the addresses of services of which nothing is known: what is known was noted at a write, and is newer.
+fn note(known: &mut HashMap<store::Key, Vec<String>>, services: &[Value]) {
+    for service in services {
+        let given: Vec<String> = addresses(service).collect();
+        if !given.is_empty() {
+            let key = format!("{SERVICES}{}/{}", service.namespace(), service.name());
+            known.entry(key.as_str().into()).or_insert(given);
+        }
+    }
 }
 
 /// Namespace and name of a service.
@@ -222,7 +228,7 @@ fn labels(address: &str) -> Map {
 }
 
 async fn make(server: &Arc<Server>, address: &str, (namespace, name): &Owner) {
-    if !matches!(server.store.get(&format!("{ADDRESSES}{address}"), None).await, Ok(None)) {
+    if !matches!(server.store.replica().get(&format!("{ADDRESSES}{address}"), None), Ok(None)) {
         return;
     }
     let parent = map! { "resource" => "services", "namespace" => namespace.as_str(), "name" => name.as_str() };
@@ -261,6 +267,20 @@ mod tests {
         let mut object = json::parse(format!(r#"{{"spec":{{"parentRef":{parent}}}}}"#).as_bytes()).unwrap();
         object.set_at(&["metadata"], Value::Object(map! { "name" => name, "labels" => labels }));
         object
+    }
+
+    #[test]
+    fn what_was_noted_at_a_write_stays() {
+        let service = |name: &str| {
+            let text =
+                format!(r#"{{"metadata":{{"namespace":"a","name":"{name}"}},"spec":{{"clusterIPs":["10.0.0.9"]}}}}"#);
+            json::parse(text.as_bytes()).unwrap()
+        };
+        let key = |name: &str| store::Key::from(format!("{SERVICES}a/{name}").as_str());
+        let mut known = HashMap::from([(key("written"), vec!["10.0.0.8".to_owned()])]);
+        note(&mut known, &[service("written"), service("new")]);
+        assert_eq!(known[&key("written")], ["10.0.0.8"]);
+        assert_eq!(known[&key("new")], ["10.0.0.9"]);
     }
 
     #[test]
