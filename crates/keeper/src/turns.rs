@@ -10,7 +10,7 @@ use futures_util::stream::FuturesUnordered;
 const SHARE: usize = 4;
 
 /// Does `work` for all of `all`, pieces of tenants, `width` at a time. Tenants take turns, and of one that is slow only a
-/// part is worked on at a time. What became of each is told as it is done.
+/// part is worked on at a time while others have something to do. What became of each is told as it is done.
 pub(crate) async fn in_turns<T, O, F>(
     all: impl IntoIterator<Item = (CompactString, T)>,
     width: usize,
@@ -28,7 +28,7 @@ pub(crate) async fn in_turns<T, O, F>(
         });
         pieces.push_back(piece);
     }
-    let share = if lanes.len() > 1 { (width / SHARE).max(1) } else { width };
+    let mut share = share_of(width, lanes.len());
     let mut running = FuturesUnordered::new();
     loop {
         while running.len() < width
@@ -47,12 +47,25 @@ pub(crate) async fn in_turns<T, O, F>(
         if let Some((pieces, busy)) = lanes.get_mut(&tenant) {
             // One that had all of its share had no turn.
             if *busy == share && !pieces.is_empty() {
-                turns.push_back(tenant);
+                turns.push_back(tenant.clone());
             }
             *busy -= 1;
+            if *busy == 0 && pieces.is_empty() {
+                lanes.remove(&tenant);
+                if lanes.len() == 1 {
+                    // The last one gets what all others had, also if it had no turn.
+                    share = share_of(width, 1);
+                    turns = lanes.keys().cloned().collect();
+                }
+            }
         }
         done(outcome);
     }
+}
+
+/// How many pieces of one tenant are worked on at a time, where so many have some that are not done.
+fn share_of(width: usize, tenants: usize) -> usize {
+    if tenants > 1 { (width / SHARE).max(1) } else { width }
 }
 
 #[cfg(test)]
@@ -76,13 +89,35 @@ mod tests {
                 hanging.set(hanging.get() + 1);
                 pending().left_future()
             } else {
+                assert!(hanging.get() <= 2, "{piece}: {} hang", hanging.get());
                 ready(piece).right_future()
             }
         };
         let run = in_turns(pieces(&[("a", 100), ("b", 5), ("c", 1)]), 8, work, |piece| done.push(piece));
         assert_eq!(run.now_or_never(), None);
         done.sort();
-        assert_eq!((hanging.get(), done.join(" ")), (2, "b0 b1 b2 b3 b4 c0".to_owned()));
+        // Nobody is left whom it could keep waiting.
+        assert_eq!((hanging.get(), done.join(" ")), (8, "b0 b1 b2 b3 b4 c0".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn the_last_tenant_has_all_when_the_others_are_done() {
+        let (now, most, most_beside) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        let (left, now) = (Cell::new(3), &now);
+        let work = async |piece: String| {
+            if piece.starts_with('b') {
+                tokio::task::yield_now().await;
+                left.set(left.get() - 1);
+                return;
+            }
+            now.set(now.get() + 1);
+            let most = if left.get() > 0 { &most_beside } else { &most };
+            most.set(most.get().max(now.get()));
+            tokio::task::yield_now().await;
+            now.set(now.get() - 1);
+        };
+        in_turns(pieces(&[("a", 100), ("b", 3)]), 8, work, drop).await;
+        assert_eq!((most_beside.get(), most.get()), (2, 8));
     }
 
     #[tokio::test]
