@@ -171,12 +171,12 @@ fn what_cannot_be_done_is_told() {
     f.cli.fails("app up -f nothing.yaml", "nothing.yaml: No such file or directory");
 }
 
-/// Flags by which a manager soon takes over from another.
+/// Flags by which a manager soon takes over from another, but none gives up that is slow for a few seconds.
 const QUICK: [&str; 4] = [
     "--leader-elect=true",
-    "--leader-elect-lease-duration=2s",
-    "--leader-elect-renew-deadline=1500ms",
-    "--leader-elect-retry-period=200ms",
+    "--leader-elect-lease-duration=10s",
+    "--leader-elect-renew-deadline=8s",
+    "--leader-elect-retry-period=500ms",
 ];
 
 /// The documents, one a line or one in all, that a server answers.
@@ -191,9 +191,9 @@ fn items(server: &Server, path: &str) -> Vec<Value> {
     list.get("items").and_then(Value::as_array).unwrap_or_default().to_vec()
 }
 
-/// Waits for a state.
+/// Waits for a state, two minutes at least.
 fn until(what: &str, is: impl Fn() -> bool) {
-    for _ in 0..1200 {
+    for _ in 0..2400 {
         if is() {
             return;
         }

@@ -273,7 +273,13 @@ async fn services_made_on_several_servers_at_once_share_nothing() {
     let killed = async {
         // In the middle of it: each of them has made something.
         for i in 0..4 {
-            while ask(&mut watcher, "GET", &format!("{SERVICES}/d{i}-0"), "").await.unwrap().0 != 200 {
+            let (path, begun) = (format!("{SERVICES}/d{i}-0"), Instant::now());
+            loop {
+                let (code, answer) = ask(&mut watcher, "GET", &path, "").await.unwrap();
+                if code == 200 {
+                    break;
+                }
+                assert!(begun.elapsed() < Duration::from_secs(60), "GET {path}: still {code}: {answer:?}");
                 sleep(Duration::from_millis(5)).await;
             }
         }
