@@ -2,8 +2,7 @@
 //!
 //! Its quirks are kept, because clients live with them: `replace` sets a missing member, `copy` of a missing member
 //! sets null, negative indices count from the end, a path without the leading slash loses its first part, `replace`
-//! of the whole document by a scalar does nothing, and `test` takes a missing member for
-//! null, on both sides.
+//! of the whole document by a scalar does nothing, and `test` takes a missing member for null, on both sides.
 
 use std::fmt;
 

@@ -294,9 +294,7 @@ impl Asked<'_> {
         }
         self.check_audience(&pod).await
     }
-}
 
-impl Asked<'_> {
     /// A token is for somebody whom the pod names, or for whom the node has a right of its own.
     async fn check_audience(&self, pod: &Value) -> Outcome<()> {
         let asked = self.object.and_then(|request| request.at(&["spec", "audiences"])).and_then(Value::as_array);

@@ -143,7 +143,7 @@ impl Catalogue {
 
     /// The definition that an application of a namespace means by `kind`: one of its namespace, the system's, or one that
     /// comes with the program; of the version that may be named. What was made a moment ago is asked for, unless it would
-    /// only take the place of one that comes with the program, and nothing `is_new` that is rendered by it.
+    /// only take the place of one that comes with the program; then, too, if `is_new` says that nothing is rendered by it yet.
     pub async fn find(
         &self,
         of: DefinitionKind,
