@@ -33,6 +33,7 @@ impl Controller {
         objects: &mut Option<u64>,
     ) -> Result<Option<Duration>, Error> {
         let now = self.now();
+        let Some(restart) = self.restart(application, status, now).await? else { return Ok(Some(Duration::ZERO)) };
         let Declared { application: carried, revision, definitions, plan, .. } = declared;
         status.done("Parsed");
         status.done("Revision");
@@ -78,7 +79,6 @@ impl Controller {
         let is_lost = !had_tracker && run.is_over();
         // What selectors find is noted when a run begins, too.
         let is_moved = self.is_placed_anew(carried, status) && run.is_over();
-        let restart = self.restart(application, now).await?;
         if restart.is_due(now) || is_lost || is_moved {
             // Without its tracker the version has nothing that is kept.
             run = Run::new(key, now);

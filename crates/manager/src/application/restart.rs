@@ -34,17 +34,27 @@ pub(super) struct Restart {
 impl Restart {
     /// What an application says: its annotation, and the time that was noted in its status.
     pub fn of(application: &Value, now: Timestamp) -> Self {
+        let noted = application.at(&["status", SCHEDULED]).and_then(Value::as_str);
+        let noted: Option<Timestamp> = noted.and_then(|time| time.parse().ok());
         let asked = |text: &str| match text {
-            "true" => Some(Asked::At(now)),
+            // What is noted, and is now, may be this very run.
+            "true" => {
+                let second = || Timestamp::from_second(now.as_second()).unwrap_or(now);
+                Some(Asked::At(noted.filter(|noted| *noted <= now).unwrap_or_else(second)))
+            }
             text => {
-                let time = text.parse().map(Asked::At).ok();
+                let time = text.parse().map(|time| Asked::At(whole(time))).ok();
                 time.or_else(|| workflow::duration(text).map(Asked::After))
             }
         };
-        let noted = application.at(&["status", SCHEDULED]).and_then(Value::as_str);
-        Restart {
-            asked: application.annotation(names::RESTART_WORKFLOW).and_then(asked),
-            noted: noted.and_then(|time| time.parse().ok()),
+        Restart { asked: application.annotation(names::RESTART_WORKFLOW).and_then(asked), noted }
+    }
+
+    /// The time of a run that is asked for and not noted yet.
+    fn unnoted(self) -> Option<Timestamp> {
+        match self.asked {
+            Some(Asked::At(time)) if self.noted != Some(time) => Some(time),
+            _ => None,
         }
     }
 
@@ -83,11 +93,6 @@ impl Restart {
             (None, Some(Asked::After(interval)), Some(ended)) => ended.checked_add(interval).ok(),
             _ => None,
         };
-        // Statuses hold whole seconds; it is never too early.
-        let whole = |time: Timestamp| {
-            let second = time.as_second() + i64::from(time.subsec_nanosecond() > 0);
-            Timestamp::from_second(second).unwrap_or(time)
-        };
         match time {
             Some(time) => drop(status.fields.insert(SCHEDULED, whole(time).to_string())),
             None => drop(status.fields.remove(SCHEDULED)),
@@ -95,15 +100,33 @@ impl Restart {
     }
 }
 
+/// A time as statuses hold it, in whole seconds; it is never too early.
+fn whole(time: Timestamp) -> Timestamp {
+    let second = time.as_second() + i64::from(time.subsec_nanosecond() > 0);
+    Timestamp::from_second(second).unwrap_or(time)
+}
+
 impl Controller {
-    /// When the workflow is to run again; an annotation that asks for one run is taken off.
-    pub(super) async fn restart(&self, application: &Value, now: Timestamp) -> Result<Restart, Error> {
-        let restart = Restart::of(application, now);
+    /// When the workflow is to run again. One run that an annotation asks for is noted in the status first: `None` then,
+    /// and once that is written all goes on at the next look, which takes the annotation off. What is noted stays until the
+    /// run is written into the status, so that it is neither lost nor done twice, whatever fails in between.
+    pub(super) async fn restart(
+        &self,
+        application: &Value,
+        status: &mut Status,
+        now: Timestamp,
+    ) -> Result<Option<Restart>, Error> {
+        let mut restart = Restart::of(application, now);
+        if let Some(time) = restart.unnoted() {
+            status.fields.insert(SCHEDULED, time.to_string());
+            return Ok(None);
+        }
         if let Some(Asked::At(_)) = restart.asked {
             let annotations = map! { names::RESTART_WORKFLOW => Value::Null };
             self.patch(application, map! { "metadata" => map! { "annotations" => annotations } }.into()).await?;
+            restart.asked = None;
         }
-        Ok(restart)
+        Ok(Some(restart))
     }
 }
 
@@ -145,5 +168,30 @@ mod tests {
             let told = status.fields.get(SCHEDULED).and_then(Value::as_str).unwrap_or_default();
             assert_eq!(told, next, "{annotation:?} {noted:?}");
         }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_noted_once() {
+        let at = |second| Timestamp::from_second(second).unwrap_or_default();
+        for (annotation, time) in
+            [("true", at(1000)), ("1970-01-01T00:10:00Z", at(600)), ("1970-01-01T01:00:00.5Z", at(3601))]
+        {
+            let mut application = Value::default();
+            application.set_at(&["metadata", "annotations", names::RESTART_WORKFLOW], annotation.into());
+            let restart = Restart::of(&application, at(1000) + SignedDuration::from_millis(300));
+            assert_eq!(restart.unnoted(), Some(time), "{annotation}");
+            application.set_at(&["status", SCHEDULED], time.to_string().into());
+            // Looked at again and again, later, and after the annotation is gone.
+            for _ in 0..2 {
+                let restart = Restart::of(&application, at(1005));
+                assert_eq!((restart.unnoted(), restart.is_due(at(1005))), (None, time <= at(1005)), "{annotation}");
+                application.remove_at(&["metadata", "annotations"]);
+            }
+        }
+        // Another time takes the place of one that is noted.
+        let mut application = Value::default();
+        application.set_at(&["metadata", "annotations", names::RESTART_WORKFLOW], "true".into());
+        application.set_at(&["status", SCHEDULED], at(5000).to_string().into());
+        assert_eq!(Restart::of(&application, at(1000)).unnoted(), Some(at(1000)));
     }
 }

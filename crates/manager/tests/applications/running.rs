@@ -107,3 +107,25 @@ async fn a_run_begins_again_at_the_time_that_is_given() {
     assert_eq!(app.str_at(&["status", "latestRevision", "name"]), Some("app-v1"));
     assert!(f.get(&CONFIG_MAPS, "a").await.is_some());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_is_asked_for_is_done_once() {
+    let f = Fixture::new().await;
+    f.apply("app", "{}", &with(&[map("a", "{k: '1'}", "")], "policies: []")).await;
+    f.ready("app").await;
+    f.quiet().await;
+    let before = f.get(&kinds::APPLICATIONS, "app").await.as_ref().and_then(begun).unwrap();
+    // Statuses hold whole seconds.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    f.edit(&kinds::APPLICATIONS, "app", "{metadata: {annotations: {app.oam.dev/restart-workflow: 'true'}}}").await;
+    let again = async |f: &Fixture| {
+        let app = f.get(&kinds::APPLICATIONS, "app").await?;
+        let is_told = app.at(&["status", "workflowRestartScheduledAt"]).is_none()
+            && app.annotation("app.oam.dev/restart-workflow").is_none();
+        begun(&app).filter(|begun| is_told && *begun > before && condition(&app, "Ready").0 == "True")
+    };
+    let first = f.until("it runs again, and nothing says that it is to", again).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    f.quiet().await;
+    assert_eq!(again(&f).await, Some(first));
+}
