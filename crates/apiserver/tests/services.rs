@@ -127,7 +127,16 @@ async fn an_address_that_somebody_else_holds_is_not_given() {
 
 #[tokio::test]
 async fn each_address_is_an_object_as_long_as_a_service_has_it() {
-    let options = || Options { advertised: "127.0.0.1:6443".into(), ..Options::default() };
+    each_address_is_an_object(false).await;
+}
+
+#[tokio::test]
+async fn each_address_is_an_object_where_others_write_too() {
+    each_address_is_an_object(true).await;
+}
+
+async fn each_address_is_an_object(shared: bool) {
+    let options = || Options { advertised: "127.0.0.1:6443".into(), shared, ..Options::default() };
     let f = Fixture::new(options()).await;
     let (_, range) = f.send("GET", &format!("{RANGES}/kubernetes"), "").await;
     assert_eq!(range.at(&["spec", "cidrs"]), Some(&Value::from(vec!["10.0.0.0/24"])));
@@ -144,6 +153,14 @@ async fn each_address_is_an_object_as_long_as_a_service_has_it() {
     assert_eq!(object.str_at(&["metadata", "labels", "ipaddress.kubernetes.io/ip-family"]), Some("IPv4"));
     f.make(SERVICES, r#"{"metadata":{"name":"none"},"spec":{"clusterIP":"None","ports":[{"port":80}]}}"#).await;
     assert_eq!(f.send("DELETE", &format!("{SERVICES}/a"), "").await.0, 200);
+    assert_eq!(f.send("GET", &path, "").await.0, 404);
+    // One that gives its address back has none from then on.
+    let path = format!("{IP_ADDRESSES}/{}", address(&f.make(SERVICES, &service("c", "")).await));
+    assert_eq!(f.send("GET", &path, "").await.0, 200);
+    let external =
+        r#"{"spec":{"type":"ExternalName","externalName":"example.com","clusterIP":null,"clusterIPs":null}}"#;
+    let (code, why) = f.message("PATCH", &format!("{SERVICES}/c"), external).await;
+    assert_eq!(code, 200, "{why}");
     assert_eq!(f.send("GET", &path, "").await.0, 404);
     // What is missing is made when the server starts, and what nobody has goes.
     f.make(SERVICES, r#"{"metadata":{"name":"b"},"spec":{"clusterIP":"10.0.0.20","ports":[{"port":80}]}}"#).await;
