@@ -37,9 +37,20 @@ impl Reconciler for Replications {
     const NAME: &'static str = "replications";
 
     async fn sync(&self, key: &str) -> Result<Option<Duration>, Error> {
+        let run = self.run(key, self.shared.asked.take(key)).await;
+        // A namespace that comes before the next attempt must not narrow it.
+        if run.is_err() {
+            self.shared.asked.whole(key);
+        }
+        run
+    }
+}
+
+impl Replications {
+    /// Looks at a parent; if its declaration is as before, only at what it has in the namespaces `asked` for, if some are.
+    async fn run(&self, key: &str, asked: Option<BTreeSet<String>>) -> Result<Option<Duration>, Error> {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let api = self.api(namespace);
-        let asked = self.shared.asked.take(key);
         let Some(object) = api.find(namespace, name).await? else {
             self.forget(&format!("{PREFIX}{key}"));
             return Ok(None);
@@ -73,6 +84,9 @@ impl Reconciler for Replications {
         let only = asked.filter(|_| is_current && (!namespace.is_empty() || parent.scope == Scope::Namespace));
         let mut wanted = self.work(&parent, &object, account.as_ref(), &record, only.as_ref()).await?;
         let retry = wanted.retry_after;
+        if retry.is_some() {
+            self.shared.asked.whole(key);
+        }
         wanted.status.insert("observedGeneration", generation);
         record.status(wanted.status).await?;
         if wanted.is_empty || !object.meta_list("finalizers").contains(&FINALIZER) {
