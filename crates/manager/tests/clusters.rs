@@ -10,7 +10,7 @@ use std::time::Duration;
 use apiserver::Server;
 use bytes::Bytes;
 use client::resources::{CONFIG_MAPS, NAMESPACES, SECRETS};
-use client::{BoxFuture, Client, DeleteParams, Error, ListParams, Patch, PatchParams, Response, Transport};
+use client::{BoxFuture, Client, DeleteParams, Error, ListParams, Patch, PatchParams, Resource, Response, Transport};
 use controllers::InProcess;
 use futures_util::StreamExt;
 use manager::application::clusters::{Access, Connector, Credential, names, records};
@@ -317,6 +317,63 @@ async fn what_topologies_cannot_mean_is_told() {
     f.apply(&spec("a", "1", "{name: t, type: topology, properties: {clusterLabelSelector: {tier: late}}}")).await;
     f.edit_secret("us", "{metadata: {labels: {tier: late}}}").await;
     f.is("us", "a", r#"{"k":"1"}"#).await;
+}
+
+#[tokio::test]
+async fn a_selector_that_may_be_empty_brings_nothing_until_a_cluster_matches() {
+    let f = Fixture::new().await;
+    let policy = "{name: t, type: topology, properties: {clusterLabelSelector: {tier: late}, allowEmpty: true}}";
+    f.apply(&spec("a", "1", policy)).await;
+    f.ready().await;
+    for cluster in ["", "eu", "us"] {
+        assert_eq!(f.map(cluster, "a").await, None);
+    }
+    f.edit_secret("us", "{metadata: {labels: {tier: late}}}").await;
+    f.is("us", "a", r#"{"k":"1"}"#).await;
+    assert_eq!(f.map("eu", "a").await, None);
+}
+
+#[tokio::test]
+async fn a_kind_that_the_hub_lacks_is_brought_to_a_cluster_that_has_it() {
+    const DEFINITIONS: Resource =
+        Resource::known("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false);
+    const WIDGETS: Resource = Resource::known("example.com", "v1", "widgets", "Widget", true);
+    let f = Fixture::new().await;
+    let definition = parse(
+        "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com}, spec: {group: example.com, scope: Namespaced, names: {plural: widgets, kind: Widget}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}",
+    );
+    f.of("eu").api(&DEFINITIONS).create("", &definition).await.unwrap();
+    f.apply("{components: [{name: one, type: k8s-objects, properties: {objects: [{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 3}}]}}], policies: [{name: t, type: topology, properties: {clusters: [eu]}}]}").await;
+    f.ready().await;
+    let widgets = f.of("eu").api(&WIDGETS);
+    let uid = widgets.find("default", "w").await.unwrap().unwrap().meta_str("uid").to_owned();
+    // It comes back there, too.
+    widgets.delete("default", "w", &DeleteParams::default()).await.unwrap();
+    f.until("the widget is made again", async |f: &Fixture| {
+        let widget = f.of("eu").api(&WIDGETS).find("default", "w").await.unwrap()?;
+        (widget.meta_str("uid") != uid).then_some(())
+    })
+    .await;
+    f.delete_app().await;
+    f.app_is_gone().await;
+    assert_eq!(widgets.find("default", "w").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_cluster_with_a_wrong_endpoint_holds_up_no_other_and_can_be_let_go() {
+    let f = Fixture::new().await;
+    f.join("lost", "nowhere", "test").await;
+    f.apply(&spec("a", "1", "{name: t, type: topology, properties: {clusters: [eu, lost]}}")).await;
+    f.is("eu", "a", r#"{"k":"1"}"#).await;
+    f.app_is("what is wrong is told", |app| json::to_string(app).contains("no line to https://nowhere")).await;
+    records::rewrite(&f.hub, "lost", None).await.unwrap();
+    f.delete_secret("lost").await;
+    f.apply(&spec("a", "2", "{name: t, type: topology, properties: {clusters: [eu]}}")).await;
+    f.ready().await;
+    f.is("eu", "a", r#"{"k":"2"}"#).await;
+    f.delete_app().await;
+    f.app_is_gone().await;
+    assert_eq!((f.map("eu", "a").await, f.trackers().await), (None, 0));
 }
 
 #[tokio::test]
