@@ -26,7 +26,7 @@ dashboards made for kube-apiserver show something. A test compares this page wit
 
 
 # What only some servers have: name, type, labels, meaning.
-ELSEWHERE = [("etcd_request_duration_seconds", "histogram", "`operation`", "Time that etcd took, by what it was asked (with `--storage etcd://…`).")]
+ELSEWHERE = [("etcd_request_duration_seconds", "histogram", "`operation`, `type`", "Time that etcd took, by what it was asked (with `--storage etcd://…`).")]
 
 
 def guard(resources):
