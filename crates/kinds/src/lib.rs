@@ -34,7 +34,7 @@ pub mod ephemeral;
 mod go_time;
 mod gostruct;
 mod groups;
-mod net;
+pub mod net;
 mod patch_schema;
 mod pod;
 pub mod protobuf;

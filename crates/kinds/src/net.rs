@@ -164,6 +164,47 @@ pub(crate) fn contains((network, length): (IpAddr, u8), address: IpAddr) -> bool
     network.is_ipv4() == address.is_ipv4() && (bits(network) ^ bits(address)) & mask(length) == 0
 }
 
+/// All addresses that begin with the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    first: IpAddr,
+    length: u8,
+}
+
+impl Network {
+    /// Reads `10.0.0.0/24`; bits of the address beyond the prefix count for nothing.
+    pub fn parse(cidr: &str) -> Option<Self> {
+        let (address, length) = parse_cidr(cidr)?;
+        Some(Network { first: network(address, length), length })
+    }
+
+    /// The first address, which is the network's own.
+    pub fn first(&self) -> IpAddr {
+        self.first
+    }
+
+    /// How many bits all addresses begin with.
+    pub fn length(&self) -> u8 {
+        self.length
+    }
+
+    /// Whether services can get an address from it: not the network's own, and of IPv4 not the last one.
+    pub fn gives(&self, address: IpAddr) -> bool {
+        let is_last = address.is_ipv4() && (bits(address) | mask(self.length)) >> 96 == u128::from(u32::MAX);
+        contains((self.first, self.length), address) && address != self.first && !is_last
+    }
+
+    /// Whether the two have addresses in common.
+    pub fn overlaps(&self, other: &Network) -> bool {
+        contains((self.first, self.length.min(other.length)), other.first)
+    }
+
+    /// Whether it has all addresses of another.
+    pub fn covers(&self, other: &Network) -> bool {
+        self.length <= other.length && self.overlaps(other)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,5 +267,25 @@ mod tests {
         ] {
             assert_eq!(canonical_cidr(text).concat(), wrong, "{text}");
         }
+    }
+
+    #[test]
+    fn networks_give_all_addresses_but_their_ends() {
+        for (network, address, gives) in [
+            ("10.0.0.0/24", "10.0.0.1", true),
+            ("10.0.0.0/24", "10.0.0.0", false),
+            ("10.0.0.0/24", "10.0.0.255", false),
+            ("10.0.0.0/24", "10.0.1.1", false),
+            ("fd00::/120", "fd00::ff", true),
+            ("fd00::/120", "fd00::", false),
+            ("0.0.0.0/0", "1.2.3.4", true),
+            ("::/0", "1.2.3.4", false),
+            ("10.0.0.7/32", "10.0.0.7", false),
+        ] {
+            assert_eq!(Network::parse(network).unwrap().gives(address.parse().unwrap()), gives, "{network} {address}");
+        }
+        let overlap = |a: &str, b: &str| Network::parse(a).unwrap().overlaps(&Network::parse(b).unwrap());
+        assert!(overlap("10.0.0.0/24", "10.0.0.0/8") && overlap("10.0.0.0/8", "10.0.0.0/24"));
+        assert!(!overlap("10.0.0.0/24", "10.0.1.0/24") && !overlap("0.0.0.0/0", "::/0"));
     }
 }

@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use store::{Claim, ListOptions, Range, Store};
+use store::{Claim, ListOptions, Range, Replica};
 use taken::Used;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use wanted::Wanted;
@@ -117,8 +117,9 @@ impl Allocation {
         let mut used = turn.taken.without(writing.old.is_some().then_some(&*own));
         let mut ranges = Vec::new();
         if wanted.address.is_some() {
-            ranges = ranges::ready(store).await?;
-            used.more = kept(store).await?;
+            // Both are as new as the services that were read for the turn: the store need not be asked again.
+            ranges = ranges::ready(store.replica())?;
+            used.more = kept(store.replica())?;
             used.more.insert(OWN_ADDRESS.into());
         }
         Chooser { ranges: &ranges, used: &used, dry_run: writing.dry_run }.complete(service, wanted)
@@ -140,7 +141,8 @@ impl Allocation {
     }
 }
 
-fn is_services(resource: &Resource) -> bool {
+/// Whether a resource is that of services.
+pub(crate) fn is_services(resource: &Resource) -> bool {
     resource.plural == "services" && resource.group.is_empty()
 }
 
@@ -149,8 +151,8 @@ fn is_addresses(resource: &Resource) -> bool {
 }
 
 /// The addresses that there are IPAddresses of, whoever made them.
-async fn kept(store: &dyn Store) -> Outcome<HashSet<u32>> {
-    let page = store.list(&Range::prefix(ADDRESSES), ListOptions::default()).await.map_err(registry::read_failure)?;
+fn kept(replica: &Replica) -> Outcome<HashSet<u32>> {
+    let page = replica.list(&Range::prefix(ADDRESSES), &ListOptions::default()).map_err(registry::read_failure)?;
     Ok(page.entries.iter().filter_map(|entry| number(entry.key.strip_prefix(ADDRESSES)?)).collect())
 }
 

@@ -2,10 +2,11 @@
 
 use crate::answer::Outcome;
 use crate::registry::{self, Stored};
+use kinds::net::Network;
 use object::{Status, Value};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
-use store::{ListOptions, Range, Store};
+use store::{ListOptions, Range, Replica};
 
 /// Where ServiceCIDRs are kept.
 pub(crate) const SERVICE_CIDRS: &str = "/registry/servicecidrs/";
@@ -25,11 +26,9 @@ impl Span {
     /// Reads `10.0.0.0/24`. Services have IPv4 addresses only, so that ranges of others count for nothing, as on a
     /// single-stack server upstream.
     pub fn parse(cidr: &str) -> Option<Self> {
-        let (address, length) = cidr.split_once('/')?;
-        let length = length.parse().ok().filter(|length| *length <= 32)?;
-        let address = u32::from(address.parse::<Ipv4Addr>().ok()?);
-        let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
-        Some(Span { network: address & mask, length })
+        let network = Network::parse(cidr)?;
+        let IpAddr::V4(first) = network.first() else { return None };
+        Some(Span { network: first.into(), length: network.length().into() })
     }
 
     /// The first address of all, which nobody gets.
@@ -68,8 +67,8 @@ impl std::fmt::Display for Span {
 }
 
 /// The ranges that may be given from, that of the cluster first, the others by name.
-pub(super) async fn ready(store: &dyn Store) -> Outcome<Vec<Span>> {
-    let page = store.list(&Range::prefix(SERVICE_CIDRS), ListOptions::default()).await;
+pub(super) fn ready(replica: &Replica) -> Outcome<Vec<Span>> {
+    let page = replica.list(&Range::prefix(SERVICE_CIDRS), &ListOptions::default());
     let objects = page.map_err(registry::read_failure)?.entries.into_iter().map(|entry| Stored::read(entry.value));
     let mut ranges: Vec<Value> = objects.flatten().map(|stored| stored.value(0)).filter(is_ready).collect();
     ranges.sort_by_key(|range| range.name() != DEFAULT);

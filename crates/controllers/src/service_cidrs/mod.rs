@@ -9,9 +9,10 @@ use crate::pods::{is_deleting, seconds, time};
 use client::cache::Selection;
 use client::resources::{IP_ADDRESSES, SERVICE_CIDRS};
 use client::{Cache, Patch, PatchParams, Result};
+use kinds::net::Network;
 use kinds::read::Read;
 use object::{Map, Value, map};
-use rules::{Prefix, is_needed, prefixes};
+use rules::{is_needed, networks};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,8 +46,8 @@ impl Controller for ServiceCidrs {
             queue.add(change.key());
             // A range that comes may set others free that it overlaps.
             if change.old.is_none() {
-                let own = prefixes(change.object());
-                let touches = |range: &Value| prefixes(range).iter().any(|p| own.iter().any(|o| o.overlaps(p)));
+                let own = networks(change.object());
+                let touches = |range: &Value| networks(range).iter().any(|p| own.iter().any(|o| o.overlaps(p)));
                 all.list().iter().filter(|range| touches(range)).for_each(|range| queue.add(range.name().to_owned()));
             }
         });
@@ -54,7 +55,7 @@ impl Controller for ServiceCidrs {
         wiring.on(&addresses, move |change, queue| {
             // Only a range that is going away depends on them.
             if let Ok(address) = change.object().name().parse::<IpAddr>() {
-                let holds = |range: &Value| prefixes(range).iter().any(|p| p.gives(address));
+                let holds = |range: &Value| networks(range).iter().any(|p| p.gives(address));
                 let going = all.list().into_iter().filter(|range| is_deleting(range) && holds(range));
                 going.for_each(|range| queue.add(range.name().to_owned()));
             }
@@ -82,8 +83,8 @@ impl ServiceCidrs {
     }
 
     async fn let_go(&self, range: &Value) -> Result<Option<Duration>> {
-        let all: Vec<(String, Vec<Prefix>)> =
-            self.ranges.list().iter().map(|range| (range.name().to_owned(), prefixes(range))).collect();
+        let all: Vec<(String, Vec<Network>)> =
+            self.ranges.list().iter().map(|range| (range.name().to_owned(), networks(range))).collect();
         let addresses = self.addresses.list();
         let given = addresses.iter().filter_map(|address| address.name().parse().ok());
         if is_needed(range.name(), &all, given) {
