@@ -4,11 +4,11 @@
 
 use crate::Server;
 use crate::answer::Failure;
-use crate::handlers::{time, uid};
+use crate::handlers::time;
 use crate::registry::{self, Stored};
 use object::{Map, Value, map};
 use std::sync::Arc;
-use store::{Expect, Write, WriteError};
+use store::{Expect, Write};
 
 const FLOW: &str = "flowcontrol.apiserver.k8s.io";
 /// Says whether the server may bring a specification back to what it was.
@@ -56,7 +56,6 @@ struct First {
 /// Makes what is missing and brings back what must be as it was, in one trip.
 pub(crate) async fn ensure(server: &Arc<Server>) -> Result<(), Failure> {
     let catalogue = server.catalogue();
-    let now = (server.options.clock)();
     let mut writes = Vec::new();
     for First { group, plural, mut object, status, manager } in wanted(server) {
         let Some(resource) = catalogue.resource(group, "v1", plural) else { continue };
@@ -65,13 +64,10 @@ pub(crate) async fn ensure(server: &Arc<Server>) -> Result<(), Failure> {
         let there = server.store.replica().get(&key, None).map_err(registry::read_failure)?;
         let expect = match there {
             None => {
-                let meta = object.metadata_mut();
-                meta.insert("uid", uid()?);
-                meta.insert("creationTimestamp", time(now));
                 if matches!(group, FLOW | "scheduling.k8s.io") {
-                    meta.insert("generation", 1);
+                    object.metadata_mut().insert("generation", 1);
                 }
-                object = resource.strategy.ownership().created(object, manager, now.as_second());
+                object = server.new_object(resource, object, manager)?;
                 if !status.is_null() {
                     object.set_at(&["status"], status);
                 }
@@ -87,14 +83,7 @@ pub(crate) async fn ensure(server: &Arc<Server>) -> Result<(), Failure> {
         let stored = Stored::new(&object, resource.strategy.fingerprint());
         writes.push(Write::put(key, expect, stored.raw().clone()));
     }
-    for result in server.store.write_all(writes).await {
-        match result {
-            // Another server over the same store was faster.
-            Ok(_) | Err(WriteError::Conflict { .. }) => {}
-            Err(error) => return Err(registry::write_failure(&error)),
-        }
-    }
-    Ok(())
+    server.write_first(writes).await
 }
 
 /// What is there as it has to be; nothing when it is so, or somebody else's.

@@ -13,8 +13,10 @@ mod serving;
 pub(crate) use serving::serial;
 
 use crate::Server;
+use crate::allocation::is_services;
 use crate::answer::Outcome;
 use crate::catalogue::Resource;
+use crate::handlers::{time, uid};
 use crate::registry::{self, Stored};
 use object::{Map, Value};
 use std::sync::Arc;
@@ -32,7 +34,7 @@ impl Server {
         } else if let Some(definition) = resource.definition.as_ref().filter(|d| d.terminating) {
             definitions::empty(self, &definition.name);
         }
-        if resource.plural == "services" && resource.group.is_empty() {
+        if is_services(resource) {
             service_addresses::follow(self, key).await;
         }
         if resource.plural == "servicecidrs"
@@ -47,6 +49,26 @@ impl Server {
         if resource.definition.as_ref().is_some_and(|d| d.converts) {
             self.convert_ahead(resource, key);
         }
+    }
+
+    /// A new object of the server's own, with what every object has; its fields are `manager`'s.
+    pub(crate) fn new_object(&self, resource: &Resource, mut object: Value, manager: &str) -> Outcome<Value> {
+        let now = (self.options.clock)();
+        let meta = object.metadata_mut();
+        meta.insert("uid", uid()?);
+        meta.insert("creationTimestamp", time(now));
+        Ok(resource.strategy.ownership().created(object, manager, now.as_second()))
+    }
+
+    /// Writes what every cluster has, in one trip. Where another server over the same store was faster, what it wrote stays.
+    pub(crate) async fn write_first(&self, writes: Vec<Write>) -> Outcome<()> {
+        for result in self.store.write_all(writes).await {
+            match result {
+                Ok(_) | Err(WriteError::Conflict { .. }) => {}
+                Err(error) => return Err(registry::write_failure(&error)),
+            }
+        }
+        Ok(())
     }
 
     /// Changes a stored object, as often as it takes; `change` gives nothing to leave it as it is. Gives the object as
@@ -85,8 +107,7 @@ impl Server {
             let expect = Expect::Revision(entry.mod_revision);
             let write = if holds {
                 let mut object = stored.value(0);
-                let time = crate::handlers::time((self.options.clock)());
-                mark_going(object.metadata_mut(), time);
+                mark_going(object.metadata_mut(), time((self.options.clock)()));
                 Write::put(entry.key.clone(), expect, Stored::new(&object, stored.fingerprint()).raw().clone())
             } else {
                 Write::delete(entry.key.clone(), expect)

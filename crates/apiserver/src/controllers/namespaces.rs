@@ -4,11 +4,11 @@ use crate::Server;
 use crate::admission::NAMESPACES;
 use crate::answer::Failure;
 use crate::handlers::{time, uid};
-use crate::registry::{self, Stored};
+use crate::registry::Stored;
 use jiff::Timestamp;
 use object::{Value, map};
 use std::sync::Arc;
-use store::{Expect, Write, WriteError};
+use store::{Expect, Write};
 
 /// The namespaces that every cluster has.
 const INITIAL: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -19,6 +19,7 @@ const FINALIZER: &str = "kubernetes";
 pub(crate) async fn start(server: &Arc<Server>) -> Result<(), Failure> {
     let catalogue = server.catalogue();
     let fingerprint = catalogue.resource("", "v1", "namespaces").map_or(1, |r| r.strategy.fingerprint());
+    let mut writes = Vec::new();
     for name in INITIAL {
         let object = Value::Object(map! {
             "apiVersion" => "v1",
@@ -31,13 +32,9 @@ pub(crate) async fn start(server: &Arc<Server>) -> Result<(), Failure> {
             "status" => map! { "phase" => "Active" },
         });
         let stored = Stored::new(&object, fingerprint);
-        let write = Write::put(format!("{NAMESPACES}{name}"), Expect::Absent, stored.raw().clone());
-        match server.store.write(write).await {
-            Ok(_) | Err(WriteError::Conflict { .. }) => {}
-            Err(error) => return Err(registry::write_failure(&error)),
-        }
+        writes.push(Write::put(format!("{NAMESPACES}{name}"), Expect::Absent, stored.raw().clone()));
     }
-    Ok(())
+    server.write_first(writes).await
 }
 
 /// A namespace marked for deletion; nothing when it can go at once.

@@ -9,7 +9,7 @@ use crate::registry::{self, Stored};
 use object::{Map, Value, map};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use store::{Expect, Write, WriteError};
+use store::{Expect, Write};
 
 /// Makes the service if it is not there, and lets its endpoints be the address by which clients reach the server. A
 /// server that nobody reaches by an address has none. Services have a range of addresses in any case.
@@ -78,8 +78,5 @@ async fn put(
     let catalogue = server.catalogue();
     let fingerprint = catalogue.resource("", "v1", plural).map_or(1, |r| r.strategy.fingerprint());
     let stored = Stored::new(&object, fingerprint);
-    match server.store.write(Write::put(key, expect, stored.raw().clone())).await {
-        Ok(_) | Err(WriteError::Conflict { .. }) => Ok(()),
-        Err(error) => Err(registry::write_failure(&error)),
-    }
+    server.write_first(vec![Write::put(key, expect, stored.raw().clone())]).await
 }

@@ -7,7 +7,7 @@
 use crate::Server;
 use crate::allocation::{ADDRESSES, SERVICES, ranges};
 use crate::answer::{Failure, Outcome};
-use crate::handlers::{time, uid};
+use crate::handlers::time;
 use crate::registry::{self, Stored};
 use http::Method;
 use object::{Map, Value, map};
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Expect, ListOptions, Range, ReadError, Write, WriteError};
+use store::{Expect, ListOptions, Range, ReadError, Write};
 
 /// Who makes the objects, as upstream's allocator calls itself.
 const MANAGED_BY: &str = "ipallocator.k8s.io";
@@ -46,29 +46,25 @@ pub(super) async fn ensure_range(server: &Arc<Server>) -> Outcome<()> {
     if server.store.get(&key, None).await.map_err(registry::read_failure)?.is_some() {
         return Ok(());
     }
-    let (catalogue, now) = (server.catalogue(), (server.options.clock)());
+    let catalogue = server.catalogue();
     let Some(resource) = catalogue.resource("networking.k8s.io", "v1", "servicecidrs") else { return Ok(()) };
     let range = Value::Object(map! {
         "apiVersion" => "networking.k8s.io/v1",
         "kind" => "ServiceCIDR",
-        "metadata" => map! { "name" => ranges::DEFAULT, "uid" => uid()?, "creationTimestamp" => time(now) },
+        "metadata" => map! { "name" => ranges::DEFAULT },
         "spec" => map! { "cidrs" => vec![ranges::DEFAULT_CIDR] },
     });
-    let mut range = resource.strategy.ownership().created(range, "kube-apiserver", now.as_second());
+    let mut range = server.new_object(resource, range, "kube-apiserver")?;
     let condition = map! {
         "type" => "Ready",
         "status" => "True",
         "reason" => "",
         "message" => "Kubernetes default Service CIDR is ready",
-        "lastTransitionTime" => time(now),
+        "lastTransitionTime" => time((server.options.clock)()),
     };
     range.set_at(&["status", "conditions"], Value::Array(vec![Value::Object(condition)]));
     let stored = Stored::new(&range, resource.strategy.fingerprint());
-    match server.store.write(Write::put(key, Expect::Absent, stored.raw().clone())).await {
-        // Another server was faster.
-        Ok(_) | Err(WriteError::Conflict { .. }) => Ok(()),
-        Err(error) => Err(registry::write_failure(&error)),
-    }
+    server.write_first(vec![Write::put(key, Expect::Absent, stored.raw().clone())]).await
 }
 
 /// Called after each write of a service. What the store's replica has is enough: it has that write, and what it lacks of

@@ -5,12 +5,11 @@ use super::authorizer::Kind;
 use super::rule::{Rule, rules_of, uncovered};
 use crate::Server;
 use crate::answer::Outcome;
-use crate::handlers::{time, uid};
 use crate::registry::{self, Stored};
 use object::{Status, Value, map};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use store::{Expect, ListOptions, Range, Write, WriteError};
+use store::{Expect, ListOptions, Range, Write};
 
 const POLICY: &str = include_str!("policy.txt");
 /// The group of roles and bindings.
@@ -52,7 +51,6 @@ pub(crate) async fn ensure(server: &Arc<Server>) -> Outcome<()> {
         roles.settle();
     }
     let catalogue = server.catalogue();
-    let now = (server.options.clock)();
     let mut writes = Vec::new();
     for Wanted { kind, namespace, name, object } in wanted {
         let Some(resource) = catalogue.resource(GROUP, "v1", kind.plural()) else { continue };
@@ -72,22 +70,12 @@ pub(crate) async fn ensure(server: &Arc<Server>) -> Outcome<()> {
             object.set_at(&["rules"], Value::Array(gathered.to_vec()));
         }
         if expect == Expect::Absent {
-            let meta = object.metadata_mut();
-            meta.insert("uid", uid()?);
-            meta.insert("creationTimestamp", time(now));
-            object = resource.strategy.ownership().created(object, MANAGER, now.as_second());
+            object = server.new_object(resource, object, MANAGER)?;
         }
         let stored = Stored::new(&object, resource.strategy.fingerprint());
         writes.push(Write::put(key, expect, stored.raw().clone()));
     }
-    for result in server.store.write_all(writes).await {
-        match result {
-            // Another server over the same store was faster.
-            Ok(_) | Err(WriteError::Conflict { .. }) => {}
-            Err(error) => return Err(registry::write_failure(&error)),
-        }
-    }
-    Ok(())
+    server.write_first(writes).await
 }
 
 /// What is there with the rights, subjects, labels and annotations that it lacks; nothing when it lacks none, or when its
