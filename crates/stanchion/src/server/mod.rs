@@ -1,7 +1,9 @@
 //! `stanchion server`: flags, wiring, start and end.
 
 mod audit;
+mod chain;
 mod controllers;
+mod ending;
 mod features;
 mod gates;
 mod kubeconfig;
@@ -12,15 +14,13 @@ pub mod pki;
 mod reload;
 mod work;
 
+use self::ending::Ending;
 use self::reload::Reload;
 use crate::storage::{self, Storage};
 use crate::terminal::say;
 use ::controllers::{Authority, Settings, Simulated};
 use apiserver::MoreMetrics;
-use apiserver::admission::plugins::{Plugin, Plugins};
-use apiserver::admission::policies::{MutatingPolicies, Policies};
-use apiserver::admission::webhooks::Webhooks;
-use apiserver::admission::{Chain, NodeRestriction, OwnerReferences};
+use apiserver::admission::plugins::Plugins;
 use apiserver::auth::{Authenticator, ServiceAccounts, StaticTokens, Tokens};
 use apiserver::authorize::{AlwaysAllow, AlwaysDeny, Authorizer, Union};
 use apiserver::debug::Verbosity;
@@ -233,8 +233,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 
 async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(), Error> {
     // Signals are caught before anything is written, so that an early one ends the server as cleanly as a late one.
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut ending = Ending::catch()?;
     let hangup = signal(SignalKind::hangup())?;
     let features = args.features.read()?;
     // Before anything is written, too: of two servers at one address the second one leaves no traces.
@@ -256,34 +255,10 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     let controllers = controllers::Controllers::new(&args.controllers, args.workloads)?;
     let managed = ::manager::Admission::default().authenticating(args.applications.authenticate_applications);
     let measured = ::manager::Metrics::default();
-    let mut admission = Chain::new();
-    if args.manager {
-        admission = admission.with(manager::Managed(managed.clone()));
-    }
     let plugins = Plugins::new(&args.enable_admission_plugins, &args.disable_admission_plugins)?;
-    if plugins.has(Plugin::NodeRestriction) {
-        admission = admission.with(NodeRestriction);
-    }
-    if features.mutating_policies && plugins.has(Plugin::MutatingAdmissionPolicy) {
-        admission = admission.with(MutatingPolicies::default());
-    }
-    if plugins.has(Plugin::ValidatingAdmissionPolicy) {
-        admission = admission.with(Policies::default());
-    }
-    let mut admission =
-        admission.with(Webhooks::new(webhooks.clone(), args.attribute_webhook_changes).switched(plugins));
-    if plugins.has(Plugin::OwnerReferencesPermissionEnforcement) {
-        admission = admission.with(OwnerReferences);
-    }
+    let admission = chain::chain(&args, plugins, &features, args.manager.then(|| managed.clone()), &webhooks);
     let audit = args.audit.open(&webhooks)?;
     let queues = measured.queues().clone();
-    let more_metrics: MoreMetrics = {
-        let (measured, gates) = (measured.clone(), features.gates.metric());
-        Arc::new(move |text: &mut String| {
-            text.push_str(&gates);
-            measured.write(text);
-        })
-    };
     let options = apiserver::Options {
         authorizer,
         tokens: tokens.clone(),
@@ -297,19 +272,12 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
         advertised: address.to_string(),
         shared: storage.is_shared(),
         client_ca: client_authorities(&files)?,
-        more_metrics,
+        more_metrics: more_metrics(measured.clone(), features.gates.metric()),
         role_aggregation: controllers.has("clusterrole-aggregation-controller"),
         ..apiserver::Options::default()
     };
     let server = apiserver::Server::new(store.clone(), options).await?;
-    let simulated =
-        Simulated { nodes: args.simulated_nodes, pod_start: args.simulated_pod_start, pod_run: args.simulated_pod_run };
-    let root_ca = std::fs::read_to_string(pki.file("ca.crt"))?;
-    let authority = Authority::from_pem(&root_ca, &std::fs::read_to_string(pki.file("ca.key"))?)
-        .inspect_err(|error| tracing::warn!("CertificateSigningRequests are not signed: {error}"))
-        .ok()
-        .map(Arc::new);
-    let settings = Settings { root_ca, authority, simulated, queues, ..Settings::default() };
+    let settings = Settings { queues, ..settings(&args, &pki)? };
     if args.manager {
         manager::install(&server).await;
     }
@@ -337,15 +305,9 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     let reloading = tokio::spawn(reload.run(hangup));
     announce(&url, &kubeconfig, started.elapsed(), args.in_memory);
 
-    let mut signalled = async || {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
-    signalled().await;
+    ending.signalled().await;
     server.announce_end();
-    let _ = tokio::time::timeout(args.shutdown_delay_duration, signalled()).await;
+    let _ = tokio::time::timeout(args.shutdown_delay_duration, ending.signalled()).await;
     reloading.abort();
     let _ = stop.send(true);
     if tokio::time::timeout(END, &mut working).await.is_err() {
@@ -354,7 +316,7 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     server.shutdown();
     let finished = tokio::select! {
         finished = serving => finished.unwrap_or(false),
-        () = signalled() => false,
+        () = ending.signalled() => false,
     };
     if !finished {
         tracing::warn!("some requests were cut off at the end");
@@ -364,6 +326,26 @@ async fn serve(args: Args, verbosity: Verbosity, started: Instant) -> Result<(),
     }
     store.close().await;
     Ok(())
+}
+
+/// What is told of this server beside what it counts of requests.
+fn more_metrics(measured: ::manager::Metrics, gates: String) -> MoreMetrics {
+    Arc::new(move |text: &mut String| {
+        text.push_str(&gates);
+        measured.write(text);
+    })
+}
+
+/// What the controllers have to know of flags and certificates.
+fn settings(args: &Args, pki: &pki::Pki) -> Result<Settings, Error> {
+    let simulated =
+        Simulated { nodes: args.simulated_nodes, pod_start: args.simulated_pod_start, pod_run: args.simulated_pod_run };
+    let root_ca = std::fs::read_to_string(pki.file("ca.crt"))?;
+    let authority = Authority::from_pem(&root_ca, &std::fs::read_to_string(pki.file("ca.key"))?)
+        .inspect_err(|error| tracing::warn!("CertificateSigningRequests are not signed: {error}"))
+        .ok()
+        .map(Arc::new);
+    Ok(Settings { root_ca, authority, simulated, ..Settings::default() })
 }
 
 /// The folder for everything that the server keeps. One made for a server in memory goes with it.
