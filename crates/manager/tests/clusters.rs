@@ -328,6 +328,10 @@ async fn a_selector_that_may_be_empty_brings_nothing_until_a_cluster_matches() {
     for cluster in ["", "eu", "us"] {
         assert_eq!(f.map(cluster, "a").await, None);
     }
+    f.app_is("no place is told of what is nowhere", |app| {
+        app.at(&["status", "services"]).and_then(Value::as_array).is_none_or(<[Value]>::is_empty)
+    })
+    .await;
     f.edit_secret("us", "{metadata: {labels: {tier: late}}}").await;
     f.is("us", "a", r#"{"k":"1"}"#).await;
     assert_eq!(f.map("eu", "a").await, None);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use client::events::EventType;
 use client::{Error, Patch, PatchParams};
+use jiff::Timestamp;
 use object::{Value, map};
 
 use super::collect::Occasion;
@@ -35,53 +36,31 @@ impl Controller {
         let now = self.now();
         let Some(restart) = self.restart(application, status, now).await? else { return Ok(Some(Duration::ZERO)) };
         let Declared { application: carried, revision, definitions, plan, .. } = declared;
-        status.done("Parsed");
-        status.done("Revision");
-        status.fields.insert(
-            "latestRevision",
-            map! { "name" => revision.name.as_str(), "revision" => revision.number, "revisionHash" => revision.hash.as_str() },
-        );
-        match declared.applied.as_slice() {
-            [] => drop(status.fields.remove("appliedApplicationPolicies")),
-            applied => drop(status.fields.insert("appliedApplicationPolicies", applied.to_vec())),
-        }
-        status.done("Policy");
-        status.done("Render");
-        let owner =
-            Owner { namespace: application.namespace(), name: application.name(), uid: application.meta_str("uid") };
-        let compression = self.options.compression;
+        announce(declared, status);
         let generation = application.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or_default();
         let had_tracker = dispatcher.trackers.current.is_some();
-        dispatcher.trackers.root.get_or_insert_with(|| Tracker::root(owner, compression));
-        let Trackers { current, history, .. } = &mut dispatcher.trackers;
-        current.get_or_insert_with(|| {
-            let tracker = Tracker::versioned(owner, generation, &revision.name, &revision.publish_version, compression);
-            let is_taken = history.iter().any(|old| old.name() == tracker.name() && !old.is_deleting());
-            if is_taken { tracker.renamed(owner, revision.number) } else { tracker }
-        });
-
-        let key = run_key(revision);
-        let mut run = application.at(&["status", "workflow"]).map(Run::read).unwrap_or_default();
-        if run.key != key {
-            if had_tracker && revision.succeeded && !revision.publish_version.is_empty() {
-                // Back to a version that was carried out in full: its tracker has all of it.
-                run = revision.object.at(&["status", "workflow"]).map(Run::read).unwrap_or_default();
-                (run.key, run.phase) = (key.to_owned(), RunPhase::Succeeded);
+        self.open_trackers(application, revision, generation, &mut dispatcher.trackers);
+        let mut run = match stage(application, revision, had_tracker, now) {
+            Stage::Going(run) => run,
+            Stage::New(run) => {
+                status.begin();
+                run
+            }
+            Stage::Back(run) => {
                 if let Err(why) = dispatcher.reactivate(generation).await {
                     status.failed("Workflow", &why);
                     return Ok(Some(SOON));
                 }
-            } else {
-                run = Run::new(key, now);
+                status.begin();
+                run
             }
-            status.begin();
-        }
+        };
         let is_lost = !had_tracker && run.is_over();
         // What selectors find is noted when a run begins, too.
         let is_moved = self.is_placed_anew(carried, status) && run.is_over();
         if restart.is_due(now) || is_lost || is_moved {
             // Without its tracker the version has nothing that is kept.
-            run = Run::new(key, now);
+            run = Run::new(run_key(revision), now);
             status.begin();
         }
         let mut wait = None;
@@ -136,29 +115,19 @@ impl Controller {
             }
         }
         status.fields.insert("appliedResources", dispatcher.applied());
-        let message = failures(plan, &run);
-        let occasion = match run.phase {
-            RunPhase::Succeeded => {
-                status.condition("Workflow", true, "Available", "");
-                Occasion::Succeeded
-            }
-            RunPhase::Failed | RunPhase::Terminated => {
+        let occasion = occasion(run.phase);
+        match occasion {
+            Occasion::Succeeded => status.condition("Workflow", true, "Available", ""),
+            Occasion::Failed => {
+                let message = failures(plan, &run);
                 status.failed("Workflow", &message);
                 if !was_over {
                     self.tell(application, EventType::Warning, "FailedWorkflow", &message);
                 }
-                Occasion::Failed
             }
-            RunPhase::Executing | RunPhase::Suspending => Occasion::Running,
-        };
-        status.phase(match run.phase {
-            RunPhase::Executing => AppPhase::RunningWorkflow,
-            RunPhase::Suspending => AppPhase::Suspending,
-            RunPhase::Terminated => AppPhase::Terminated,
-            RunPhase::Failed => AppPhase::Failed,
-            RunPhase::Succeeded if healthy => AppPhase::Running,
-            RunPhase::Succeeded => AppPhase::Unhealthy,
-        });
+            Occasion::Running | Occasion::Deleting => {}
+        }
+        status.phase(app_phase(run.phase, healthy));
         let garbage = dispatcher.collect(occasion, &depends(carried)).await;
         let again = match garbage {
             Ok(None) => {
@@ -187,6 +156,20 @@ impl Controller {
         }
         let again = again.unwrap_or_else(|| self.interval(application));
         Ok(Some(restart.wait(now).filter(|wait| !wait.is_zero()).map_or(again, |wait| again.min(wait))))
+    }
+
+    /// Sees to it that there is a tracker of the application, and one of this version of it.
+    fn open_trackers(&self, application: &Value, revision: &Revision, generation: i64, trackers: &mut Trackers) {
+        let owner =
+            Owner { namespace: application.namespace(), name: application.name(), uid: application.meta_str("uid") };
+        let compression = self.options.compression;
+        trackers.root.get_or_insert_with(|| Tracker::root(owner, compression));
+        let Trackers { current, history, .. } = trackers;
+        current.get_or_insert_with(|| {
+            let tracker = Tracker::versioned(owner, generation, &revision.name, &revision.publish_version, compression);
+            let is_taken = history.iter().any(|old| old.name() == tracker.name() && !old.is_deleting());
+            if is_taken { tracker.renamed(owner, revision.number) } else { tracker }
+        });
     }
 
     /// Carries out steps until nothing more can be done now; after which time there may be more.
@@ -268,7 +251,10 @@ impl Controller {
             let namespace = if namespace == carried.namespace() { String::new() } else { namespace };
             Placement { cluster: self.fleet.name_now(&text(service, "cluster")).into(), namespace }
         };
-        let placed: Vec<(Component, Placement)> = if before.is_empty() {
+        let is_nowhere = || placement::selection(carried, self.fleet.as_ref()).is_some_and(|found| found.is_empty());
+        let placed: Vec<(Component, Placement)> = if before.is_empty() && is_nowhere() {
+            Vec::new()
+        } else if before.is_empty() {
             all.into_iter().map(|component| (component, Placement::default())).collect()
         } else {
             let of = |service: &Value| {
@@ -299,6 +285,69 @@ impl Controller {
             Err(error) if !error.is_not_found() => Err(error),
             _ => Ok(()),
         }
+    }
+}
+
+/// Says in the status what is known of the version before its workflow is looked at.
+fn announce(declared: &Declared, status: &mut Status) {
+    let revision = &declared.revision;
+    status.done("Parsed");
+    status.done("Revision");
+    status.fields.insert(
+        "latestRevision",
+        map! { "name" => revision.name.as_str(), "revision" => revision.number, "revisionHash" => revision.hash.as_str() },
+    );
+    match declared.applied.as_slice() {
+        [] => drop(status.fields.remove("appliedApplicationPolicies")),
+        applied => drop(status.fields.insert("appliedApplicationPolicies", applied.to_vec())),
+    }
+    status.done("Policy");
+    status.done("Render");
+}
+
+/// How far a version is.
+enum Stage {
+    /// This run of it goes on, or is over.
+    Going(Run),
+    /// It begins.
+    New(Run),
+    /// It was carried out in full before, and is the application's version again.
+    Back(Run),
+}
+
+/// How far the application's version is, by what its status and its revision say.
+fn stage(application: &Value, revision: &Revision, had_tracker: bool, now: Timestamp) -> Stage {
+    let read = |object: &Value| object.at(&["status", "workflow"]).map(Run::read).unwrap_or_default();
+    let key = run_key(revision);
+    let run = read(application);
+    if run.key == key {
+        return Stage::Going(run);
+    }
+    if had_tracker && revision.succeeded && !revision.publish_version.is_empty() {
+        // Its tracker has all of it.
+        return Stage::Back(Run { key: key.to_owned(), phase: RunPhase::Succeeded, ..read(&revision.object) });
+    }
+    Stage::New(Run::new(key, now))
+}
+
+/// What garbage is collected for, where a run has come to this.
+fn occasion(phase: RunPhase) -> Occasion {
+    match phase {
+        RunPhase::Succeeded => Occasion::Succeeded,
+        RunPhase::Failed | RunPhase::Terminated => Occasion::Failed,
+        RunPhase::Executing | RunPhase::Suspending => Occasion::Running,
+    }
+}
+
+/// What an application is in, whose run has come to this.
+fn app_phase(phase: RunPhase, healthy: bool) -> AppPhase {
+    match phase {
+        RunPhase::Executing => AppPhase::RunningWorkflow,
+        RunPhase::Suspending => AppPhase::Suspending,
+        RunPhase::Terminated => AppPhase::Terminated,
+        RunPhase::Failed => AppPhase::Failed,
+        RunPhase::Succeeded if healthy => AppPhase::Running,
+        RunPhase::Succeeded => AppPhase::Unhealthy,
     }
 }
 
