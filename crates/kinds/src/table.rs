@@ -76,35 +76,40 @@ pub(crate) fn labels(labels: &Map) -> String {
     pairs.join(",")
 }
 
-/// A label selector as people write it, `a=b,c in (d,e)`; `<none>` where it is empty.
+/// A label selector as people write it, `a=b,c in (d,e)`, in the order of its keys; `<none>` where it is empty.
 pub(crate) fn selector(selector: &Value) -> String {
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts: Vec<(&str, String)> = Vec::new();
     for (key, value) in selector.members("matchLabels").iter() {
-        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
+        parts.push((key, format!("{key}={}", value.as_str().unwrap_or_default())));
     }
     for expression in selector.list("matchExpressions") {
         let key = expression.text("key");
         let mut values = expression.strings("values");
         values.sort_unstable();
         let values = values.join(",");
-        parts.push(match expression.text("operator") {
+        let text = match expression.text("operator") {
             "In" => format!("{key} in ({values})"),
             "NotIn" => format!("{key} notin ({values})"),
             "Exists" => key.to_owned(),
             _ => format!("!{key}"),
-        });
+        };
+        parts.push((key, text));
     }
-    if parts.is_empty() { "<none>".to_owned() } else { parts.join(",") }
+    if parts.is_empty() {
+        return "<none>".to_owned();
+    }
+    parts.sort_by_key(|(key, _)| *key);
+    parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
 }
 
-/// The addresses of a load balancer, `a,b`.
+/// The addresses of a load balancer, `a,b`, each once and in the order of their text.
 pub(crate) fn load_balancer(status: &Value) -> String {
-    let mut out: Vec<&str> = Vec::new();
+    let mut out = std::collections::BTreeSet::new();
     for ingress in status.list("ingress") {
         let address = if ingress.text("ip").is_empty() { ingress.text("hostname") } else { ingress.text("ip") };
-        if !address.is_empty() && !out.contains(&address) {
-            out.push(address);
+        if !address.is_empty() {
+            out.insert(address);
         }
     }
-    out.join(",")
+    out.into_iter().collect::<Vec<_>>().join(",")
 }

@@ -82,16 +82,16 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let ports: Vec<String> = object
         .list("ports")
         .iter()
-        .map(|p| match (p.text("name"), p.opt_int("port")) {
-            (_, Some(port)) => port.to_string(),
-            ("", None) => "*".to_owned(),
-            (name, None) => name.to_owned(),
+        .map(|p| match p.opt_int("port") {
+            Some(port) => port.to_string(),
+            None if p.has("name") => p.text("name").to_owned(),
+            None => "*".to_owned(),
         })
         .collect();
     let addresses: Vec<&str> = object.list("endpoints").iter().flat_map(|e| e.strings("addresses")).collect();
     let shown = |list: Vec<String>| match list.len() {
-        0 => "<unset>".to_owned(),
         n if n > MOST => format!("{} + {} more...", list[..MOST].join(","), n - MOST),
+        _ if list.iter().all(String::is_empty) && list.len() < 2 => "<unset>".to_owned(),
         _ => list.join(","),
     };
     vec![

@@ -156,7 +156,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         subresources: &[Subresource::status("VolumeAttachment")],
         columns: &[
             Column::NAME,
-            Column::new("Attacher", "string"),
+            Column { format: "name", ..Column::new("Attacher", "string") },
             Column::new("PV", "string"),
             Column::new("Node", "string"),
             Column::new("Attached", "boolean"),

@@ -50,10 +50,10 @@ pub(super) const COMPONENT_STATUSES: Resource = Resource {
 fn component_cells(object: &Value, _: Timestamp) -> Vec<Value> {
     let healthy = object.list("conditions").iter().find(|c| c.text("type") == "Healthy");
     let text = |key: &str| healthy.map_or("", |c| c.text(key));
-    let status = match text("status") {
-        "True" => "Healthy",
-        "False" => "Unhealthy",
-        _ => "Unknown",
+    let status = match healthy.map(|c| c.text("status")) {
+        Some("True") => "Healthy",
+        Some(_) => "Unhealthy",
+        None => "Unknown",
     };
     vec![object.name().into(), status.into(), text("message").into(), text("error").into()]
 }

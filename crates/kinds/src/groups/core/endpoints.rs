@@ -64,23 +64,23 @@ fn shown(object: &Value) -> String {
     let mut list: Vec<String> = Vec::new();
     let mut count = 0;
     for subset in object.list("subsets") {
-        let ports = subset.list("ports");
-        for address in subset.list("addresses") {
-            let host = address.text("ip");
-            if ports.is_empty() {
-                count += 1;
-                list.push(host.to_owned());
-            }
-            for port in ports {
-                count += 1;
-                let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-                list.push(format!("{host}:{}", port.int("port")));
-            }
+        let (addresses, ports) = (subset.list("addresses"), subset.list("ports"));
+        let hosts = || addresses.iter().map(|address| address.text("ip"));
+        count += addresses.len() * ports.len().max(1);
+        if ports.is_empty() {
+            list.extend(hosts().map(str::to_owned).take(MOST));
+        }
+        for port in ports {
+            let of = |host: &str| match host.contains(':') {
+                true => format!("[{host}]:{}", port.int("port")),
+                false => format!("{host}:{}", port.int("port")),
+            };
+            list.extend(hosts().map(of).take(MOST));
         }
     }
     list.truncate(MOST);
     match count {
-        0 => "<none>".to_owned(),
+        _ if object.list("subsets").is_empty() => "<none>".to_owned(),
         n if n > MOST => format!("{} + {} more...", list.join(","), n - MOST),
         _ => list.join(","),
     }

@@ -73,12 +73,14 @@ pub(crate) fn event_cells(object: &Value, now: Timestamp) -> Vec<Value> {
         false => object.get("eventTime"),
     };
     let series = object.sub("series");
-    let last =
-        [series.get("lastObservedTime"), object.get("lastTimestamp")].into_iter().flatten().find(|t| !t.is_null());
-    let count = match (series.opt_int("count"), object.int("count")) {
-        (Some(count), _) => count,
-        (None, 0) => 1,
-        (None, count) => count,
+    let last = match object.has("series") {
+        true => series.get("lastObservedTime"),
+        false => object.get("lastTimestamp").filter(|t| !t.is_null()).or(first),
+    };
+    let count = match (object.has("series"), object.int("count")) {
+        (true, _) => series.int("count"),
+        (false, 0) => 1,
+        (false, count) => count,
     };
     let involved = object.sub("involvedObject");
     let about = match involved.text("name") {
@@ -94,7 +96,7 @@ pub(crate) fn event_cells(object: &Value, now: Timestamp) -> Vec<Value> {
         host => format!("{component}, {host}"),
     };
     vec![
-        table::since(last.or(first), now).into(),
+        table::since(last, now).into(),
         object.text("type").into(),
         object.text("reason").into(),
         about.into(),

@@ -257,7 +257,9 @@ fn prepare_status(object: &mut Value, old: &Value, _: &Context<'_>) {
 /// The row that `kubectl get pods` shows.
 fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (object.sub("spec"), object.sub("status"));
-    let mut restarts = 0;
+    let (mut restarts, mut sidecar_restarts) = (0, 0);
+    let (mut last_restart, mut last_sidecar_restart): (Option<&str>, Option<&str>) = (None, None);
+    let ended = |c| Value::at(c, &["lastState", "terminated", "finishedAt"]).and_then(Value::as_str);
     let mut ready = 0;
     let sidecars: Vec<&str> = spec
         .list("initContainers")
@@ -280,6 +282,11 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
         let state = container.sub("state");
         let terminated = state.sub("terminated");
         let sidecar = sidecars.contains(&container.text("name"));
+        last_restart = last_restart.max(ended(container));
+        if sidecar {
+            sidecar_restarts += container.int("restartCount");
+            last_sidecar_restart = last_sidecar_restart.max(ended(container));
+        }
         if state.has("terminated") && terminated.int("exitCode") == 0 {
             continue;
         }
@@ -302,16 +309,16 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
         initialising = true;
         break;
     }
-    let mut last_restart: Option<&Value> = None;
-    if !initialising {
-        restarts = if sidecars.is_empty() { 0 } else { restarts };
+    let holds = |kind: &str| {
+        let condition = status.list("conditions").iter().find(|c| c.text("type") == kind);
+        condition.is_some_and(|c| c.text("status") == "True")
+    };
+    if !initialising || holds("Initialized") {
+        (restarts, last_restart) = (sidecar_restarts, last_sidecar_restart);
         let mut running = false;
         for container in status.list("containerStatuses").iter().rev() {
             restarts += container.int("restartCount");
-            let ended = container.sub("lastState").sub("terminated").get("finishedAt").filter(|t| !t.is_null());
-            if ended.and_then(Value::as_str) > last_restart.and_then(Value::as_str) {
-                last_restart = ended;
-            }
+            last_restart = last_restart.max(ended(container));
             let state = container.sub("state");
             let (waiting, terminated) = (state.sub("waiting"), state.sub("terminated"));
             if !waiting.text("reason").is_empty() {
@@ -341,19 +348,13 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
         }
     }
     let restarts = match last_restart {
-        Some(time) if restarts > 0 => format!("{restarts} ({} ago)", table::since(Some(time), now)),
+        Some(time) if restarts > 0 => format!("{restarts} ({} ago)", table::since(Some(&time.into()), now)),
         _ => restarts.to_string(),
     };
     let none = |s: &str| if s.is_empty() { "<none>".to_owned() } else { s.to_owned() };
     let ip = status.list("podIPs").first().map_or(status.text("podIP"), |ip| ip.text("ip"));
     let gates = spec.list("readinessGates");
-    let open = gates
-        .iter()
-        .filter(|g| {
-            let kind = g.text("conditionType");
-            status.list("conditions").iter().any(|c| c.text("type") == kind && c.text("status") == "True")
-        })
-        .count();
+    let open = gates.iter().filter(|gate| holds(gate.text("conditionType"))).count();
     let gates = if gates.is_empty() { "<none>".to_owned() } else { format!("{open}/{}", gates.len()) };
     vec![
         object.name().into(),

@@ -55,7 +55,7 @@ fn quota_cells(object: &Value, now: Timestamp) -> Vec<Value> {
         let used = status.sub("used").text(name);
         let used = if used.is_empty() { "0" } else { used };
         let text = format!("{name}: {used}/{}", hard.as_str().unwrap_or_default());
-        if name.starts_with("limits") { limits.push(text) } else { requests.push(text) }
+        if name.starts_with("limits.") { limits.push(text) } else { requests.push(text) }
     }
     vec![object.name().into(), requests.join(", ").into(), limits.join(", ").into(), table::age(object, now)]
 }

@@ -127,6 +127,14 @@ pub(super) fn unset(text: &str) -> Value {
     if text.is_empty() { "<unset>".into() } else { text.into() }
 }
 
+/// How much storage the `capacity` of a volume's spec, or of a claim's status, tells of; no storage where it is silent.
+pub(super) fn capacity(part: &Value) -> &str {
+    match part.sub("capacity").text("storage") {
+        "" => "0",
+        storage => storage,
+    }
+}
+
 /// Drops the class of attributes, which is off, from a volume or a claim.
 pub(super) fn drop_attributes_class(object: &mut Value, old: &Value) {
     const CLASS: &str = "volumeAttributesClassName";
@@ -146,7 +154,7 @@ fn volume_cells(object: &Value, time: Timestamp) -> Vec<Value> {
     let deleting = object.sub("metadata").has("deletionTimestamp");
     vec![
         object.name().into(),
-        spec.sub("capacity").text("storage").into(),
+        capacity(spec).into(),
         modes(&spec.strings("accessModes")).into(),
         spec.text("persistentVolumeReclaimPolicy").into(),
         if deleting { "Terminating" } else { status.text("phase") }.into(),
@@ -155,7 +163,7 @@ fn volume_cells(object: &Value, time: Timestamp) -> Vec<Value> {
         unset(spec.text("volumeAttributesClassName")),
         status.text("reason").into(),
         table::age(object, time),
-        spec.text("volumeMode").into(),
+        unset(spec.text("volumeMode")),
     ]
 }
 

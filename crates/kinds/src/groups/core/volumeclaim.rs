@@ -1,6 +1,8 @@
 //! PersistentVolumeClaims.
 
-use super::volume::{CLASS_ANNOTATION, basic_resource, class, class_warning, drop_attributes_class, modes, unset};
+use super::volume::{
+    CLASS_ANNOTATION, basic_resource, capacity, class, class_warning, drop_attributes_class, modes, unset,
+};
 use crate::check::{self, Errors};
 use crate::claim;
 use crate::gostruct;
@@ -82,7 +84,7 @@ fn claim_cells(object: &Value, time: Timestamp) -> Vec<Value> {
     let bound = !spec.text("volumeName").is_empty();
     let deleting = object.sub("metadata").has("deletionTimestamp");
     let (capacity, modes) = match bound {
-        true => (status.sub("capacity").text("storage").to_owned(), modes(&status.strings("accessModes"))),
+        true => (capacity(status).to_owned(), modes(&status.strings("accessModes"))),
         false => (String::new(), String::new()),
     };
     vec![
@@ -94,7 +96,7 @@ fn claim_cells(object: &Value, time: Timestamp) -> Vec<Value> {
         class(object, spec).into(),
         unset(spec.text("volumeAttributesClassName")),
         table::age(object, time),
-        spec.text("volumeMode").into(),
+        unset(spec.text("volumeMode")),
     ]
 }
 

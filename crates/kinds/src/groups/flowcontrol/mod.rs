@@ -90,14 +90,10 @@ fn level_cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let limited = spec.sub("limited");
     let queuing = limited.sub("limitResponse").sub("queuing");
     let number = |parent: &Value, key: &str| -> Value { parent.opt_int(key).map_or("<none>".into(), Value::Int) };
-    let shares = match spec.has("limited") {
-        true => number(limited, "nominalConcurrencyShares"),
-        false => number(spec.sub("exempt"), "nominalConcurrencyShares"),
-    };
     vec![
         object.name().into(),
         spec.text("type").into(),
-        shares,
+        number(limited, "nominalConcurrencyShares"),
         number(queuing, "queues"),
         number(queuing, "handSize"),
         number(queuing, "queueLengthLimit"),

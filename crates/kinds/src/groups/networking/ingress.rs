@@ -45,19 +45,36 @@ pub(super) const INGRESSES: Resource = Resource {
 
 fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let spec = object.sub("spec");
-    let class = match spec.text("ingressClassName") {
-        "" => object.annotation(CLASS).unwrap_or("<none>"),
-        class => class,
-    };
-    let hosts: Vec<&str> = spec.list("rules").iter().map(|r| r.text("host")).filter(|h| !h.is_empty()).collect();
-    let hosts = match hosts.as_slice() {
-        [] => "*".to_owned(),
-        list if list.len() > 3 => format!("{} + {} more...", list[..3].join(","), list.len() - 3),
-        list => list.join(","),
-    };
+    let class = if spec.has("ingressClassName") { spec.text("ingressClassName") } else { "<none>" };
     let ports = if spec.list("tls").is_empty() { "80" } else { "80, 443" };
     let address = table::load_balancer(object.sub("status").sub("loadBalancer"));
-    vec![object.name().into(), class.into(), hosts.into(), address.into(), ports.into(), table::age(object, now)]
+    vec![
+        object.name().into(),
+        class.into(),
+        hosts(spec.list("rules")).into(),
+        address.into(),
+        ports.into(),
+        table::age(object, now),
+    ]
+}
+
+/// The first three hosts. How many more there are is told once a rule follows the third, and counts every rule, those
+/// without a host too.
+fn hosts(rules: &[Value]) -> String {
+    const MOST: usize = 3;
+    let mut list: Vec<&str> = Vec::new();
+    let mut more = false;
+    for rule in rules {
+        more |= list.len() == MOST;
+        if !more && !rule.text("host").is_empty() {
+            list.push(rule.text("host"));
+        }
+    }
+    match list.join(",") {
+        text if text.is_empty() => "*".to_owned(),
+        text if more => format!("{text} + {} more...", rules.len() - MOST),
+        text => text,
+    }
 }
 
 fn class_conflict(object: &Value, out: &mut Errors) {
