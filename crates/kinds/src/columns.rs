@@ -95,6 +95,15 @@ mod tests {
             ("endpointslices", "Ports", r#"{"ports":[{"name":""}]}"#.into(), "<unset>"),
             ("endpointslices", "Ports", r#"{"ports":[{"protocol":"TCP"}]}"#.into(), "*"),
             ("persistentvolumeclaims", "Capacity", r#"{"spec":{"volumeName":"v"}}"#.into(), "0"),
+            (
+                "horizontalpodautoscalers",
+                "Targets",
+                r#"{"spec":{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization"}}},
+                    {"type":"Pods","pods":{"target":{"averageValue":"5"}}}]},
+                    "status":{"currentMetrics":[{"resource":{"current":{"averageUtilization":7}}}]}}"#
+                    .into(),
+                "cpu: 7%/<auto>, <unknown>/5",
+            ),
             ("persistentvolumeclaims", "VolumeMode", "{}".into(), "<unset>"),
             ("prioritylevelconfigurations", "NominalConcurrencyShares", r#"{"spec":{"exempt":{"nominalConcurrencyShares":5}}}"#.into(), "<none>"),
             ("events", "Last Seen", r#"{"lastTimestamp":"2024-12-31T23:59:00Z","series":{"count":3}}"#.into(), "<unknown>"),

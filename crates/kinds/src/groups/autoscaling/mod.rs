@@ -131,17 +131,24 @@ fn targets(wanted: &[Value], current: &[Value]) -> String {
         };
         let source = metric.sub(part);
         let target = source.sub("target");
-        let now = current.get(i).map_or(&Value::Null, |c| c.sub(part).sub("current"));
-        let text =
-            |v: &Value, key: &str| if v.text(key).is_empty() { "<unknown>".to_owned() } else { v.text(key).to_owned() };
-        let shown = if target.has("averageUtilization") {
-            let have = now.opt_int("averageUtilization").map_or("<unknown>".to_owned(), |p| format!("{p}%"));
-            format!("{have}/{}%", target.int("averageUtilization"))
-        } else if target.has("averageValue") {
-            let suffix = if named || part == "pods" { "" } else { " (avg)" };
-            format!("{}/{}{suffix}", text(now, "averageValue"), target.text("averageValue"))
-        } else {
-            format!("{}/{}", text(now, "value"), target.text("value"))
+        let status = current.get(i).map_or(&Value::Null, |c| c.sub(part));
+        let now = status.sub("current");
+        // Of a metric that has been read the value is shown even where it is missing, as Go prints a missing one; only
+        // averages of external and object metrics may be unknown still.
+        let text = |key: &str, strict: bool| match now.text(key) {
+            "" if strict || status.is_null() => "<unknown>".to_owned(),
+            "" => "<nil>".to_owned(),
+            value => value.to_owned(),
+        };
+        let percent = |of: &Value, none: &str| {
+            of.opt_int("averageUtilization").map_or_else(|| none.to_owned(), |percent| format!("{percent}%"))
+        };
+        let average = target.text("averageValue");
+        let shown = match (named || part == "pods", average.is_empty()) {
+            (true, false) => format!("{}/{average}", text("averageValue", false)),
+            (true, true) => format!("{}/{}", percent(now, "<unknown>"), percent(target, "<auto>")),
+            (false, false) => format!("{}/{average} (avg)", text("averageValue", true)),
+            (false, true) => format!("{}/{}", text("value", false), target.text("value")),
         };
         list.push(if named { format!("{}: {shown}", source.text("name")) } else { shown });
     }
