@@ -26,7 +26,8 @@ const OLD_LABELS: [(&str, &str); 5] = [
 ];
 
 /// Sources of volumes that are on their way out, or gone.
-const OLD_SOURCES: [(&str, &str); 8] = [
+const OLD_SOURCES: [(&str, &str); 9] = [
+    ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
     ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
     ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
@@ -367,5 +368,13 @@ mod tests {
     fn a_long_name_of_a_workload_is_named() {
         assert_eq!(name_warning("a"), None);
         assert!(name_warning(&"x".repeat(64)).unwrap().ends_with("[must be no more than 63 characters]"));
+    }
+
+    #[test]
+    fn sources_of_volumes_that_are_gone_are_named() {
+        let volume = object::json::parse(br#"{"name":"v","photonPersistentDisk":{"pdID":"d"}}"#).unwrap();
+        let mut out = Vec::new();
+        old_sources(&volume, &Path::ROOT.child("spec"), &mut out);
+        assert_eq!(out, ["spec.photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+"]);
     }
 }
