@@ -1,6 +1,7 @@
 //! Checks of HorizontalPodAutoscalers.
 
 use crate::check::{self, Errors};
+use crate::pod::resources::container_resource_name;
 use crate::read::Read;
 use object::field::{FieldError, Path};
 use object::{Value, names};
@@ -22,15 +23,7 @@ pub(super) fn validate(object: &Value) -> Errors {
         let why = "must be greater than or equal to `minReplicas`";
         out.push(FieldError::invalid(&path.child("maxReplicas"), max, why));
     }
-    let target = spec.sub("scaleTargetRef");
-    let at = path.child("scaleTargetRef");
-    for key in ["kind", "name"] {
-        if target.text(key).is_empty() {
-            out.push(FieldError::required(&at.child(key), ""));
-        } else {
-            check::name(names::path_segment, target.text(key), &at.child(key), &mut out);
-        }
-    }
+    reference(spec.sub("scaleTargetRef"), &path.child("scaleTargetRef"), &mut out);
     metrics(spec.list("metrics"), min, &path.child("metrics"), &mut out);
     if spec.has("behavior") {
         let at = path.child("behavior");
@@ -42,6 +35,17 @@ pub(super) fn validate(object: &Value) -> Errors {
         }
     }
     out
+}
+
+/// Checks a reference to an object of whatever version.
+fn reference(to: &Value, path: &Path<'_>, out: &mut Errors) {
+    for key in ["kind", "name"] {
+        if to.text(key).is_empty() {
+            out.push(FieldError::required(&path.child(key), ""));
+        } else {
+            check::name(names::path_segment, to.text(key), &path.child(key), out);
+        }
+    }
 }
 
 const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
@@ -61,12 +65,17 @@ fn metrics(list: &[Value], min: Option<i64>, path: &Path<'_>, out: &mut Errors) 
 
 fn one_metric(metric: &Value, path: &Path<'_>, out: &mut Errors) {
     let kind = metric.text("type");
+    let at = path.child("type");
     if kind.is_empty() {
-        out.push(FieldError::required(&path.child("type"), "must specify a metric source type"));
-    } else if !TYPES.contains(&kind) {
-        // Upstream finds this twice: no such type, and no source of that type.
-        out.push(FieldError::not_supported(&path.child("type"), kind, &TYPES));
-        out.push(FieldError::not_supported(&path.child("type"), kind, &TYPES));
+        out.push(FieldError::required(&at, "must specify a metric source type"));
+    }
+    if !TYPES.contains(&kind) {
+        out.push(FieldError::not_supported(&at, kind, &TYPES));
+    }
+    let present: Vec<&str> = SOURCES.into_iter().filter(|key| metric.has(key)).collect();
+    // Upstream looks into one source alone, whether or not it is that of the type.
+    if let Some(first) = present.first() {
+        source(first, metric.sub(first), &path.child(first), out);
     }
     let expected = match kind {
         "Object" => "object",
@@ -76,18 +85,17 @@ fn one_metric(metric: &Value, path: &Path<'_>, out: &mut Errors) {
         "ContainerResource" => "containerResource",
         _ => "",
     };
-    for key in SOURCES.into_iter().filter(|k| metric.has(k)) {
-        source(key, metric.sub(key), &path.child(key), out);
-    }
     if expected.is_empty() {
-        return;
-    }
-    if !metric.has(expected) {
+        // Upstream finds this twice: no such type, and no source of that type.
+        out.push(FieldError::not_supported(&at, kind, &TYPES));
+    } else if !present.contains(&expected) {
         let why = "must populate information for the given metric source";
         out.push(FieldError::required(&path.child(expected), why));
     }
-    for other in SOURCES.into_iter().filter(|k| *k != expected && metric.has(k)) {
-        out.push(FieldError::forbidden(&path.child(other), "must populate the given metric source only"));
+    if present.len() > 1 {
+        for other in present.into_iter().filter(|key| *key != expected) {
+            out.push(FieldError::forbidden(&path.child(other), "must populate the given metric source only"));
+        }
     }
 }
 
@@ -96,15 +104,17 @@ fn source(kind: &str, source: &Value, path: &Path<'_>, out: &mut Errors) {
     let at = path.child("target");
     match kind {
         "resource" | "containerResource" => {
+            if source.text("name").is_empty() {
+                out.push(FieldError::required(&path.child("name"), "must specify a resource name"));
+            } else if kind == "containerResource" {
+                container_resource_name(source.text("name"), &path.child("name"), out);
+            }
             if kind == "containerResource" {
                 if source.text("container").is_empty() {
                     out.push(FieldError::required(&path.child("container"), "must specify a container"));
                 } else {
                     check::name(names::dns1123_label, source.text("container"), &path.child("container"), out);
                 }
-            }
-            if source.text("name").is_empty() {
-                out.push(FieldError::required(&path.child("name"), "must specify a resource name"));
             }
             metric_target(target, &at, out);
             match (target.has("averageUtilization"), target.has("averageValue")) {
@@ -121,19 +131,13 @@ fn source(kind: &str, source: &Value, path: &Path<'_>, out: &mut Errors) {
         }
         _ => {
             if kind == "object" {
-                let described = source.sub("describedObject");
-                let here = path.child("describedObject");
-                check::required(described, "kind", &here, out);
-                check::required(described, "name", &here, out);
+                reference(source.sub("describedObject"), &path.child("describedObject"), out);
             }
             let metric = path.child("metric");
             if source.sub("metric").text("name").is_empty() {
                 out.push(FieldError::required(&metric.child("name"), "must specify a metric name"));
             } else {
                 check::name(names::path_segment, source.sub("metric").text("name"), &metric.child("name"), out);
-            }
-            if source.sub("metric").has("selector") {
-                check::label_selector(source.sub("metric").sub("selector"), &metric.child("selector"), out);
             }
             metric_target(target, &at, out);
             let set = (target.has("value"), target.has("averageValue"));
@@ -164,7 +168,8 @@ fn metric_target(target: &Value, path: &Path<'_>, out: &mut Errors) {
     let kind = target.text("type");
     if kind.is_empty() {
         out.push(FieldError::required(&path.child("type"), "must specify a metric target type"));
-    } else if !matches!(kind, "Utilization" | "Value" | "AverageValue") {
+    }
+    if !matches!(kind, "Utilization" | "Value" | "AverageValue") {
         let why = "must be either Utilization, Value, or AverageValue";
         out.push(FieldError::invalid(&path.child("type"), kind, why));
     }
@@ -214,4 +219,62 @@ pub(super) fn validate_status(new: &Value, _: &Value) -> Errors {
     check::not_negative(new.sub("status"), "currentReplicas", &path, &mut out);
     check::not_negative(new.sub("status"), "desiredReplicas", &path, &mut out);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_metric(metric: &str) -> Vec<String> {
+        let metric = object::yaml::parse(metric.as_bytes()).unwrap();
+        let mut out = Errors::new();
+        one_metric(&metric, &Path::ROOT.child("m"), &mut out);
+        out.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_metric_has_the_one_source_of_its_type() {
+        const NO_TYPE: &str = r#"m.type: Required value: must specify a metric source type"#;
+        const UNKNOWN: &str = r#"supported values: "ContainerResource", "External", "Object", "Pods", "Resource""#;
+        const RESOURCE: &str = "resource: {name: cpu, target: {type: Utilization, averageUtilization: 5}}";
+        const PODS: &str = "pods: {metric: {name: a}, target: {type: AverageValue, averageValue: 1}}";
+        let unknown = |kind: &str| format!(r#"m.type: Unsupported value: "{kind}": {UNKNOWN}"#);
+        let only = |source: &str| format!("m.{source}: Forbidden: must populate the given metric source only");
+        let missing = "m.resource: Required value: must populate information for the given metric source".to_owned();
+        let rows: [(String, Vec<String>); 7] = [
+            (format!("{{type: Resource, {RESOURCE}}}"), vec![]),
+            (format!("{{{RESOURCE}}}"), vec![NO_TYPE.to_owned(), unknown(""), unknown("")]),
+            (format!("{{type: X, {RESOURCE}}}"), vec![unknown("X"), unknown("X")]),
+            // One source of another type is no source too many.
+            (format!("{{type: Resource, {PODS}}}"), vec![missing]),
+            (format!("{{type: Resource, {RESOURCE}, {PODS}}}"), vec![only("pods")]),
+            (
+                format!("{{type: X, {RESOURCE}, {PODS}}}"),
+                vec![unknown("X"), unknown("X"), only("pods"), only("resource")],
+            ),
+            // Of two sources only the first one is looked into.
+            (
+                "{type: Pods, resource: {}, pods: {metric: {name: a}, target: {type: AverageValue, averageValue: 1}}}"
+                    .to_owned(),
+                vec![only("resource")],
+            ),
+        ];
+        for (metric, expected) in rows {
+            assert_eq!(of_metric(&metric), expected, "{metric}");
+        }
+    }
+
+    #[test]
+    fn what_a_source_is_about_is_checked() {
+        let errors = of_metric(
+            "{type: Object, object: {describedObject: {kind: a/b, name: ''}, metric: {name: m, selector: {matchLabels: {'-': ''}}}, target: {value: 1}}}",
+        );
+        let expected = [
+            r#"m.object.describedObject.kind: Invalid value: "a/b": may not contain '/'"#,
+            "m.object.describedObject.name: Required value",
+            "m.object.target.type: Required value: must specify a metric target type",
+            r#"m.object.target.type: Invalid value: "": must be either Utilization, Value, or AverageValue"#,
+        ];
+        assert_eq!(errors, expected);
+    }
 }
