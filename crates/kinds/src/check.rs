@@ -38,6 +38,14 @@ pub(crate) fn required(object: &Value, key: &str, path: &Path<'_>, out: &mut Err
     }
 }
 
+/// A required string, which must be a name.
+pub(crate) fn required_name(check: NameCheck, object: &Value, key: &str, path: &Path<'_>, out: &mut Errors) {
+    match object.text(key) {
+        "" => out.push(FieldError::required(&path.child(key), "")),
+        value => name(check, value, &path.child(key), out),
+    }
+}
+
 /// A string that must be one of a few, in the order in which the message lists them.
 pub(crate) fn one_of(object: &Value, key: &str, supported: &[&str], path: &Path<'_>, out: &mut Errors) {
     if !supported.contains(&object.text(key)) {

@@ -175,11 +175,7 @@ fn validate_binding(object: &Value, namespaced: bool) -> Errors {
     check::one_of(role, "apiGroup", &[GROUP], &path, &mut out);
     let kinds: &[&str] = if namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     check::one_of(role, "kind", kinds, &path, &mut out);
-    if role.text("name").is_empty() {
-        out.push(FieldError::required(&path.child("name"), ""));
-    } else {
-        check::name(names::path_segment, role.text("name"), &path.child("name"), &mut out);
-    }
+    check::required_name(names::path_segment, role, "name", &path, &mut out);
     let list = Path::ROOT.child("subjects");
     for (i, value) in object.list("subjects").iter().enumerate() {
         subject(value, namespaced, &list.index(i), &mut out);

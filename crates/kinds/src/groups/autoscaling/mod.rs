@@ -122,13 +122,8 @@ fn targets(wanted: &[Value], current: &[Value]) -> String {
     }
     let mut list: Vec<String> = Vec::new();
     for (i, metric) in wanted.iter().take(2).enumerate() {
-        let (part, named) = match metric.text("type") {
-            "External" => ("external", false),
-            "Pods" => ("pods", false),
-            "Object" => ("object", false),
-            "ContainerResource" => ("containerResource", true),
-            _ => ("resource", true),
-        };
+        let part = rules::source_of(metric).unwrap_or("resource");
+        let named = matches!(part, "resource" | "containerResource");
         let source = metric.sub(part);
         let target = source.sub("target");
         let status = current.get(i).map_or(&Value::Null, |c| c.sub(part));

@@ -40,16 +40,24 @@ pub(super) fn validate(object: &Value) -> Errors {
 /// Checks a reference to an object of whatever version.
 fn reference(to: &Value, path: &Path<'_>, out: &mut Errors) {
     for key in ["kind", "name"] {
-        if to.text(key).is_empty() {
-            out.push(FieldError::required(&path.child(key), ""));
-        } else {
-            check::name(names::path_segment, to.text(key), &path.child(key), out);
-        }
+        check::required_name(names::path_segment, to, key, path, out);
     }
 }
 
 const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
-const SOURCES: [&str; 5] = ["object", "external", "pods", "resource", "containerResource"];
+/// The types and their sources, in the order in which upstream looks into them.
+const SOURCES: [(&str, &str); 5] = [
+    ("Object", "object"),
+    ("External", "external"),
+    ("Pods", "pods"),
+    ("Resource", "resource"),
+    ("ContainerResource", "containerResource"),
+];
+
+/// The field of a metric that has the source of its type, if there is such a type.
+pub(super) fn source_of(metric: &Value) -> Option<&'static str> {
+    SOURCES.into_iter().find(|(kind, _)| *kind == metric.text("type")).map(|(_, key)| key)
+}
 
 fn metrics(list: &[Value], min: Option<i64>, path: &Path<'_>, out: &mut Errors) {
     let mut beyond_pods = false;
@@ -72,28 +80,23 @@ fn one_metric(metric: &Value, path: &Path<'_>, out: &mut Errors) {
     if !TYPES.contains(&kind) {
         out.push(FieldError::not_supported(&at, kind, &TYPES));
     }
-    let present: Vec<&str> = SOURCES.into_iter().filter(|key| metric.has(key)).collect();
+    let present: Vec<&str> = SOURCES.into_iter().map(|(_, key)| key).filter(|key| metric.has(key)).collect();
     // Upstream looks into one source alone, whether or not it is that of the type.
     if let Some(first) = present.first() {
         source(first, metric.sub(first), &path.child(first), out);
     }
-    let expected = match kind {
-        "Object" => "object",
-        "External" => "external",
-        "Pods" => "pods",
-        "Resource" => "resource",
-        "ContainerResource" => "containerResource",
-        _ => "",
-    };
-    if expected.is_empty() {
+    let expected = source_of(metric);
+    match expected {
         // Upstream finds this twice: no such type, and no source of that type.
-        out.push(FieldError::not_supported(&at, kind, &TYPES));
-    } else if !present.contains(&expected) {
-        let why = "must populate information for the given metric source";
-        out.push(FieldError::required(&path.child(expected), why));
+        None => out.push(FieldError::not_supported(&at, kind, &TYPES)),
+        Some(key) if !metric.has(key) => {
+            let why = "must populate information for the given metric source";
+            out.push(FieldError::required(&path.child(key), why));
+        }
+        Some(_) => {}
     }
     if present.len() > 1 {
-        for other in present.into_iter().filter(|key| *key != expected) {
+        for other in present.into_iter().filter(|key| Some(*key) != expected) {
             out.push(FieldError::forbidden(&path.child(other), "must populate the given metric source only"));
         }
     }

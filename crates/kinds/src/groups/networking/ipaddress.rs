@@ -72,12 +72,11 @@ fn validate_address(object: &Value) -> Errors {
     if !parent.text("group").is_empty() {
         check::name(names::dns1123_subdomain, parent.text("group"), &path.child("group"), &mut out);
     }
-    for key in ["resource", "name", "namespace"] {
-        if !parent.text(key).is_empty() {
-            check::name(names::path_segment, parent.text(key), &path.child(key), &mut out);
-        } else if key != "namespace" {
-            out.push(FieldError::required(&path.child(key), ""));
-        }
+    for key in ["resource", "name"] {
+        check::required_name(names::path_segment, parent, key, &path, &mut out);
+    }
+    if !parent.text("namespace").is_empty() {
+        check::name(names::path_segment, parent.text("namespace"), &path.child("namespace"), &mut out);
     }
     out
 }
