@@ -102,6 +102,24 @@ pub(crate) fn selector(selector: &Value) -> String {
     parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
 }
 
+/// A label selector as Go's generated `String` prints it, `nil` where there is none: so it stands in events, and in the rows
+/// of bindings of policies.
+pub fn go_selector(selector: &Value) -> String {
+    if selector.is_null() {
+        return "nil".to_owned();
+    }
+    let labels = selector.members("matchLabels").iter();
+    let labels: String = labels.map(|(k, v)| format!("{k}: {},", v.as_str().unwrap_or_default())).collect();
+    let terms = selector.list("matchExpressions").iter().map(|term| {
+        let (key, operator, values) = (term.text("key"), term.text("operator"), term.strings("values"));
+        format!("LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{}],}},", values.join(" "))
+    });
+    let terms: String = terms.collect();
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
+    )
+}
+
 /// The addresses of a load balancer, `a,b`, each once and in the order of their text.
 pub(crate) fn load_balancer(status: &Value) -> String {
     let mut out = std::collections::BTreeSet::new();
@@ -112,4 +130,21 @@ pub(crate) fn load_balancer(status: &Value) -> String {
         }
     }
     out.into_iter().collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selector_is_shown_as_go_does() {
+        let selector = object::json::parse(
+            br#"{"matchLabels":{"app":"web"},"matchExpressions":[{"key":"a","operator":"In","values":["x","y"]}]}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            go_selector(&selector),
+            "&LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:a,Operator:In,Values:[x y],},},}"
+        );
+    }
 }

@@ -154,7 +154,7 @@ impl Disruption {
         if rules::needs_scale(budget) {
             let found = self.scales.of(&self.context, pods).await?;
             if found.unmanaged {
-                let selector = rules::selector_text(budget.sub("spec").sub("selector"));
+                let selector = kinds::table::go_selector(budget.sub("spec").sub("selector"));
                 let message = format!(
                     "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a \
                      result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. \

@@ -159,23 +159,6 @@ fn with_condition(
     out
 }
 
-/// A label selector as Go prints it, which an event shows.
-pub fn selector_text(selector: &Value) -> String {
-    if selector.is_null() {
-        return "nil".to_owned();
-    }
-    let labels = selector.members("matchLabels").iter();
-    let labels: String = labels.map(|(k, v)| format!("{k}: {},", v.as_str().unwrap_or_default())).collect();
-    let terms = selector.list("matchExpressions").iter().map(|term| {
-        let (key, operator, values) = (term.text("key"), term.text("operator"), term.strings("values"));
-        format!("LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{}],}},", values.join(" "))
-    });
-    let terms: String = terms.collect();
-    format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
-    )
-}
-
 /// How long until the mark of a disruption that did not come is taken off a pod; nothing if there is no such mark.
 pub fn stale_disruption_in(pod: &Value, now: Timestamp) -> Option<SignedDuration> {
     let mark = pods::condition(pod, "DisruptionTarget").filter(|c| c.text("status") == "True")?;
@@ -253,17 +236,6 @@ mod tests {
         assert_eq!((found.pods.len(), found.overdue.as_slice()), (1, ["a".to_owned()].as_slice()));
         assert_eq!(found.recheck, Some(at("2026-01-01T00:03:00Z")));
         assert_eq!(healthy(&pods, &found), 2);
-    }
-
-    #[test]
-    fn a_selector_is_shown_as_go_does() {
-        let selector = parse(
-            r#"{"matchLabels":{"app":"web"},"matchExpressions":[{"key":"a","operator":"In","values":["x","y"]}]}"#,
-        );
-        assert_eq!(
-            selector_text(&selector),
-            "&LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:a,Operator:In,Values:[x y],},},}"
-        );
     }
 
     #[test]

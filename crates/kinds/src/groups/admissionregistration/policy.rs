@@ -76,33 +76,12 @@ pub(super) fn binding_cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let spec = object.sub("spec");
     let parameters = spec.sub("paramRef");
     let shown = match (parameters.text("namespace"), parameters.text("name")) {
-        (_, "") if parameters.has("selector") => go_selector(parameters.sub("selector")),
+        (_, "") if parameters.has("selector") => table::go_selector(parameters.sub("selector")),
         (_, "") => "<unset>".to_owned(),
         ("", name) => format!("*/{name}"),
         (namespace, name) => format!("{namespace}/{name}"),
     };
     vec![object.name().into(), spec.text("policyName").into(), shown.into(), table::age(object, now)]
-}
-
-/// A label selector as Go's generated `String` prints it, which is what a binding's row shows of it.
-fn go_selector(selector: &Value) -> String {
-    let labels: String = selector
-        .members("matchLabels")
-        .iter()
-        .map(|(key, value)| format!("{key}: {},", value.as_str().unwrap_or_default()))
-        .collect();
-    let expressions: String = selector
-        .list("matchExpressions")
-        .iter()
-        .map(|e| {
-            let (key, operator, values) = (e.text("key"), e.text("operator"), e.strings("values").join(" "));
-            format!("LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},")
-        })
-        .collect();
-    format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},\
-         MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
-    )
 }
 
 pub(super) fn default(object: &mut Value) {
