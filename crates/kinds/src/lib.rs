@@ -4,7 +4,7 @@
 //!
 //! * [`resources`], [`find`]: the [`Resource`]s, their versions, verbs, subresources, columns and [`Strategy`];
 //! * [`definitions()`]: the published types with their list keys, merge keys and defaults;
-//! * [`decode`], [`finish`]: JSON into a built-in type as Go's decoder does it, with its texts, and the form that is
+//! * [`decode`], [`decode_text`], [`finish`]: JSON into a built-in type as Go's decoder does it, with its texts, and the form that is
 //!   stored and served;
 //! * [`protobuf`]: objects from the form that typed Go clients send;
 //! * [`mod@table`], [`mod@scale`], [`mod@admission`]: the cells of tables, the subresource `scale`, what the simple admission plugins
@@ -46,7 +46,7 @@ pub mod scale;
 pub mod table;
 
 pub use catalogue::{TOKEN_REQUEST, find, find_kind, group_versions, groups, in_group, optional, resources};
-pub use decode::{Decoded, decode, drop_empty, finish};
+pub use decode::{Decoded, Issue, decode, decode_text, drop_empty, finish};
 pub use definitions::{Definition, definitions};
 pub use groups::flowcontrol::bootstrap::{flow_schemas, priority_levels};
 pub use patch_schema::PatchSchema;

@@ -69,9 +69,9 @@ impl Server {
         }
         let decoded = kinds::decode(t.version.definition().unwrap(), body)
             .map_err(|e| Answer::BadRequest(format!("{prefix}{e}")))?;
-        if strict && !decoded.unknown.is_empty() {
-            let list: Vec<String> = decoded.unknown.iter().map(|u| format!("unknown field {u:?}")).collect();
-            return Err(Answer::BadRequest(format!("{prefix}strict decoding error: {}", list.join(", "))));
+        let issues: Vec<String> = decoded.issues.iter().map(ToString::to_string).collect();
+        if strict && !issues.is_empty() {
+            return Err(Answer::BadRequest(format!("{prefix}strict decoding error: {}", issues.join(", "))));
         }
         let mut object = decoded.object;
         let group = if t.resource.group.is_empty() { String::new() } else { format!("{}/", t.resource.group) };
@@ -81,7 +81,7 @@ impl Server {
         if let Some(convert) = t.version.convert {
             (convert.to_stored)(&mut object);
         }
-        Ok((object, decoded.unknown))
+        Ok((object, issues))
     }
 
     fn served(&self, t: &Target, mut object: Value, warnings: Vec<String>) -> Answer {
@@ -125,7 +125,7 @@ impl Server {
         let merge = step.str_at(&["type"]) == Some("merge");
         match (verb, t.subresource) {
             ("POST", None) if t.name.is_empty() => {
-                let (mut object, unknown) = match self.decode(&t, body.unwrap_or_default(), strict) {
+                let (mut object, issues) = match self.decode(&t, body.unwrap_or_default(), strict) {
                     Ok(decoded) => decoded,
                     Err(answer) => return answer,
                 };
@@ -154,7 +154,7 @@ impl Server {
                     object.metadata_mut().insert("resourceVersion", self.counter.to_string());
                     self.objects.insert(key, object.clone());
                 }
-                let warnings = warnings(&t, &object, None, unknown, path);
+                let warnings = warnings(&t, &object, None, issues, path);
                 self.served(&t, object, warnings)
             }
             ("GET", sub) if !t.name.is_empty() && sub.is_none_or(|s| s.name == "status") => {
@@ -175,7 +175,7 @@ impl Server {
                     apply_merge(&mut current, body);
                     body = current;
                 }
-                let (mut object, unknown) = match self.decode(&t, body, strict) {
+                let (mut object, issues) = match self.decode(&t, body, strict) {
                     Ok(decoded) => decoded,
                     Err(Answer::BadRequest(_)) if verb == "PATCH" => return Answer::Unknown,
                     Err(answer) => return answer,
@@ -207,7 +207,7 @@ impl Server {
                     object.metadata_mut().insert("resourceVersion", self.counter.to_string());
                     self.objects.insert(Self::key(&t), object.clone());
                 }
-                let warnings = warnings(&t, &object, Some(&old), unknown, path);
+                let warnings = warnings(&t, &object, Some(&old), issues, path);
                 self.served(&t, object, warnings)
             }
             _ => Answer::Unknown,
@@ -216,10 +216,10 @@ impl Server {
 }
 
 /// The `Warning` headers of an answer.
-fn warnings(t: &Target, object: &Value, old: Option<&Value>, unknown: Vec<String>, path: &str) -> Vec<String> {
+fn warnings(t: &Target, object: &Value, old: Option<&Value>, issues: Vec<String>, path: &str) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     if !path.contains("fieldValidation=Ignore") {
-        texts.extend(unknown.iter().map(|field| format!("unknown field {field:?}")));
+        texts.extend(issues);
     }
     if t.subresource.is_none() && old != Some(object) {
         texts.extend((t.resource.strategy.warnings)(object, old));

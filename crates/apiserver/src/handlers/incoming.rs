@@ -2,9 +2,9 @@
 
 use super::Request;
 use crate::answer::{Failure, Outcome};
-use crate::request::body::{self, Language, Parsed};
+use crate::request::body::{self, Language, Parsed, Text};
 use crate::request::options::FieldValidation;
-use crate::strategy::Strategy;
+use crate::strategy::{Strategy, unknown_field};
 use object::{Map, Status, Value, go};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) fn read_body(request: &mut Request<'_>, validation: FieldValidation) 
     let kind = request.resource.kind.clone();
     let strict = validation != FieldValidation::Ignore;
     let text = request.body.clone();
-    let Parsed { value, issues } = body::parse(&text, language, strict).map_err(|e| {
+    let Parsed { value, repeats, issues } = body::parse(&text, language, strict).map_err(|e| {
         if e.starts_with("json: cannot unmarshal number") {
             let version = go::quote(&request.resource.version);
             return Status::bad_request(format!("{kind} in version {version} cannot be handled as a {kind}: {e}"))
@@ -33,22 +33,20 @@ pub(crate) fn read_body(request: &mut Request<'_>, validation: FieldValidation) 
         Status::bad_request(message).into()
     };
     let expected = request.resource.api_version();
+    let json = (language == Language::Json).then_some(Text { json: &text, repeats });
     // What is of another type is not measured by this one's schema.
+    let strategy = &request.resource.strategy;
     let (object, issues) = match other_version(request, &object) {
-        Other::Same => receive(request, object, issues, strict).map_err(|e| cannot(&e))?,
-        Other::Kind => receive(request, object, issues, false).map_err(|e| cannot(&e))?,
-        Other::Version(strategy) => {
-            let (mut object, mut issues) = (object, issues);
-            let unknown = strategy.receive(&mut object, strict).map_err(|e| cannot(&e))?;
-            issues.extend(unknown.iter().map(|path| format!("unknown field {}", go::quote(path))));
-            (object, issues)
-        }
+        Other::Same => receive(&**strategy, object, json, issues, strict).map_err(|e| cannot(&e))?,
+        Other::Kind => receive(&**strategy, object, json, issues, false).map_err(|e| cannot(&e))?,
+        Other::Version(other) => receive(&*other, object, json, issues, strict).map_err(|e| cannot(&e))?,
         Other::Unknown => {
             // A version without a schema knows nothing.
             let members = object.as_object().into_iter().flat_map(Map::keys);
             let members = members.filter(|k| strict && !matches!(*k, "apiVersion" | "kind" | "metadata"));
-            let unknown: Vec<String> = members.map(|k| format!("unknown field {}", go::quote(k))).collect();
-            (object, issues.into_iter().chain(unknown).collect())
+            let repeated = json.map(|text| text.repetitions()).unwrap_or_default();
+            let issues = issues.into_iter().chain(repeated).chain(members.map(unknown_field)).collect();
+            (object, issues)
         }
     };
     match validation {
@@ -93,15 +91,18 @@ fn other_version(request: &Request<'_>, object: &Value) -> Other {
     }
 }
 
-/// Brings an object into the form that is worked on; adds unknown fields to the issues.
+/// Brings an object into the form that is worked on; adds what strict reading does not let pass to the issues.
 pub(crate) fn receive(
-    request: &Request<'_>,
+    strategy: &dyn Strategy,
     mut object: Value,
+    text: Option<Text<'_>>,
     mut issues: Vec<String>,
     track: bool,
 ) -> Result<(Value, Vec<String>), String> {
-    let unknown = request.resource.strategy.receive(&mut object, track)?;
-    issues.extend(unknown.iter().map(|path| format!("unknown field {}", go::quote(path))));
+    match text {
+        Some(text) => issues.extend(strategy.receive_text(&mut object, text, track)?),
+        None => issues.extend(strategy.receive(&mut object, track)?.iter().map(|path| unknown_field(path))),
+    }
     Ok((object, issues))
 }
 

@@ -2,7 +2,7 @@
 
 use super::Request;
 use crate::answer::{Failure, Outcome, Response};
-use crate::request::body;
+use crate::request::body::{self, Language};
 use crate::request::options::FieldValidation;
 use object::status::Qualified;
 use object::{Map, Status, Value, go, json};
@@ -61,9 +61,13 @@ pub(crate) fn read(request: &mut Request<'_>, wanted: OwnKind, validation: Field
     let definition = kinds::definitions().of_kind(group, wanted.versions.first().copied().unwrap_or_default(), name);
     let definition = definition.ok_or_else(|| Failure::from(Status::internal(format!("{name} is not known"))))?;
     object.set_at(&["apiVersion"], expected.as_str().into());
-    let decoded = kinds::decode(definition, object).map_err(|e| cannot(&e))?;
-    let unknown = decoded.unknown.iter().map(|path| format!("unknown field {}", go::quote(path)));
-    let issues: Vec<String> = parsed.issues.into_iter().chain(unknown).collect();
+    let decoded = match language {
+        Language::Json => kinds::decode_text(definition, object, &text, parsed.repeats),
+        _ => kinds::decode(definition, object),
+    };
+    let decoded = decoded.map_err(|e| cannot(&e))?;
+    let told = decoded.issues.iter().map(ToString::to_string);
+    let issues: Vec<String> = parsed.issues.into_iter().chain(told).collect();
     match validation {
         FieldValidation::Strict if !issues.is_empty() => return Err(cannot(&body::strict_error(&issues))),
         FieldValidation::Warn => issues.into_iter().for_each(|i| request.warnings.add(i)),

@@ -209,7 +209,7 @@ fn decode(request: &mut Request<'_>, patched: Patched, validation: FieldValidati
         }
     }
     let document = value.clone();
-    let (object, unknown) = match incoming::receive(request, value, Vec::new(), track) {
+    let (object, unknown) = match incoming::receive(&*request.resource.strategy, value, None, Vec::new(), track) {
         Ok(received) => received,
         Err(error) if shown.is_some() => return Err(invalid_patch(quoted(&document), &unstructured_error(&error))),
         Err(error) => return Err(invalid_patch(quoted(&document), &error)),

@@ -45,29 +45,52 @@ pub fn unsupported(accepted: &[&str]) -> Failure {
 pub struct Parsed {
     /// The value.
     pub value: Value,
-    /// What is wrong with it but can be let pass: repeated keys, as upstream words them.
+    /// Whether a key is repeated in an object of a JSON text.
+    pub repeats: bool,
+    /// Keys that are repeated in a YAML text, as upstream words them, if they were asked for.
     pub issues: Vec<String>,
+}
+
+/// The JSON text that a value was read from.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'t> {
+    /// The text.
+    pub json: &'t [u8],
+    /// Whether a key is repeated in an object.
+    pub repeats: bool,
+}
+
+impl Text<'_> {
+    /// The repeated keys, as upstream words them.
+    pub fn repetitions(&self) -> Vec<String> {
+        if !self.repeats {
+            return Vec::new();
+        }
+        let repeated = json::parse_strict(self.json).map(|(_, repeated)| repeated).unwrap_or_default();
+        repeated.iter().map(|path| format!("duplicate field {}", go::quote(path))).collect()
+    }
 }
 
 /// Why a body cannot be read: what upstream's decoder says.
 pub fn parse(body: &[u8], language: Language, strict: bool) -> Result<Parsed, String> {
-    let (value, issues) = match language {
-        Language::Json if strict => {
-            let (value, repeated) = json::parse_strict(body).map_err(|e| json_error(body, &e))?;
-            let issue = |path: &String| format!("duplicate field {}", object::go::quote(path));
-            (value, repeated.iter().map(issue).collect())
+    let (value, repeats, issues) = match language {
+        Language::Json => {
+            let (value, repeats) = json::parse_noting(body).map_err(|e| json_error(body, &e))?;
+            (value, repeats, Vec::new())
         }
-        Language::Json => (json::parse(body).map_err(|e| json_error(body, &e))?, Vec::new()),
-        Language::Yaml if strict => yaml::parse_strict(body)?,
-        Language::Yaml => (yaml::parse(body)?, Vec::new()),
-        Language::Protobuf => (kinds::protobuf::read(body)?, Vec::new()),
+        Language::Yaml if strict => {
+            let (value, issues) = yaml::parse_strict(body)?;
+            (value, false, issues)
+        }
+        Language::Yaml => (yaml::parse(body)?, false, Vec::new()),
+        Language::Protobuf => (kinds::protobuf::read(body)?, false, Vec::new()),
     };
     match &value {
         Value::Object(_) => match check_type(&value) {
             Some(error) => Err(error),
-            None => Ok(Parsed { value, issues }),
+            None => Ok(Parsed { value, repeats, issues }),
         },
-        Value::Null => Ok(Parsed { value, issues }),
+        Value::Null => Ok(Parsed { value, repeats, issues }),
         other => {
             let kind = go::json_kind(other);
             Err(format!(
@@ -80,10 +103,12 @@ pub fn parse(body: &[u8], language: Language, strict: bool) -> Result<Parsed, St
 const TYPE_META: &str =
     "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
 
-/// What is wrong with the types of `apiVersion` and `kind`.
+/// What is wrong with the types of `apiVersion` and `kind`. (Upstream finds these two whatever their case.)
 pub fn check_type(value: &Value) -> Option<String> {
+    let members = value.as_object()?;
     ["apiVersion", "kind"].iter().find_map(|key| {
-        let wrong = value.get(key).filter(|v| !matches!(v, Value::String(_) | Value::Null))?;
+        let mut named = members.iter().filter(|(k, _)| k.eq_ignore_ascii_case(key)).map(|(_, value)| value);
+        let wrong = named.find(|v| !matches!(v, Value::String(_) | Value::Null))?;
         let word = go::json_kind(wrong);
         Some(format!(
             "couldn't get version/kind; json parse error: json: cannot unmarshal {word} into Go struct field .{key} of type string"

@@ -5,6 +5,7 @@ use crate::admission::policies::{expression_errors, mutation_errors};
 use crate::admission::webhooks::condition_errors;
 use crate::auth::{UserInfo, check_request, request_der};
 use crate::ownership::Kind;
+use crate::request::body::Text;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -36,6 +37,15 @@ impl Builtin {
 }
 
 impl Builtin {
+    /// Sets the defaults of a decoded object, and brings it into the stored version.
+    fn complete_decoded(&self, mut object: Value) -> Value {
+        (self.version.default)(&mut object);
+        if let Some(conversion) = &self.version.convert {
+            (conversion.to_stored)(&mut object);
+        }
+        object
+    }
+
     /// What is wrong with the CEL expressions of a webhook configuration or policy, or with what a certificate is asked by.
     /// (The crate `kinds` knows neither CEL nor X.509.)
     fn add_inner_errors(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
@@ -57,12 +67,16 @@ impl Strategy for Builtin {
     fn receive(&self, object: &mut Value, _track: bool) -> Result<Vec<String>, String> {
         let Some(definition) = self.version.definition() else { return Ok(Vec::new()) };
         let decoded = kinds::decode(definition, std::mem::take(object))?;
-        *object = decoded.object;
-        (self.version.default)(object);
-        if let Some(conversion) = &self.version.convert {
-            (conversion.to_stored)(object);
-        }
-        Ok(decoded.unknown)
+        let unknown = decoded.unknown().map(str::to_owned).collect();
+        *object = self.complete_decoded(decoded.object);
+        Ok(unknown)
+    }
+
+    fn receive_text(&self, object: &mut Value, text: Text<'_>, _track: bool) -> Result<Vec<String>, String> {
+        let Some(definition) = self.version.definition() else { return Ok(Vec::new()) };
+        let decoded = kinds::decode_text(definition, std::mem::take(object), text.json, text.repeats)?;
+        *object = self.complete_decoded(decoded.object);
+        Ok(decoded.issues.iter().map(ToString::to_string).collect())
     }
 
     fn present(&self, object: &mut Value) {

@@ -15,9 +15,10 @@ pub(crate) use custom::{Custom, at, storage_version};
 pub use definitions::Definitions;
 
 use crate::auth::UserInfo;
+use crate::request::body::Text;
 use jiff::Timestamp;
-use object::Value;
 use object::field::FieldError;
+use object::{Value, go};
 use std::borrow::Cow;
 
 /// Which part of an object a request writes.
@@ -83,11 +84,24 @@ pub struct Column {
     pub priority: i64,
 }
 
+/// Upstream's words for a field that a type does not have.
+pub fn unknown_field(path: &str) -> String {
+    format!("unknown field {}", go::quote(path))
+}
+
 /// What is particular to a kind in one version.
 pub trait Strategy: Send + Sync + 'static {
     /// Brings what a client sent into the form that is worked on: types checked, unknown fields dropped, defaults set.
     /// Gives the paths of unknown fields where `track` is true; the error is Go's text.
     fn receive(&self, object: &mut Value, track: bool) -> Result<Vec<String>, String>;
+
+    /// [`Strategy::receive`] for the value of a JSON text. Gives what strict reading does not let pass, in upstream's words.
+    fn receive_text(&self, object: &mut Value, text: Text<'_>, track: bool) -> Result<Vec<String>, String> {
+        let unknown = self.receive(object, track)?;
+        let mut issues = if track { text.repetitions() } else { Vec::new() };
+        issues.extend(unknown.iter().map(|path| unknown_field(path)));
+        Ok(issues)
+    }
 
     /// Brings what an apply made of an object into the form that is worked on. Nulls stay, to be refused where they are
     /// not allowed. The error is upstream's text.

@@ -1,11 +1,13 @@
 use super::*;
 use crate::definitions;
+use object::json;
 
 fn decoded(name: &str, body: &str) -> Result<(String, Vec<String>), String> {
     let definition = definitions().get(name).unwrap();
     let mut decoded = decode(definition, json::parse(body.as_bytes()).unwrap())?;
     finish(definition, &mut decoded.object);
-    Ok((json::to_string(&decoded.object), decoded.unknown))
+    let unknown = decoded.unknown().map(str::to_owned).collect();
+    Ok((json::to_string(&decoded.object), unknown))
 }
 
 const POD: &str = "io.k8s.api.core.v1.Pod";
@@ -110,4 +112,72 @@ fn values_of_the_wrong_type_are_refused_in_gos_words() {
     ] {
         assert_eq!(decoded(name, body).unwrap_err(), want, "{body}");
     }
+}
+
+#[test]
+fn texts_are_read_in_their_order() {
+    let unknown = |path: &str| Issue::Unknown(path.to_owned());
+    let repeated = |path: &str| Issue::Repeated(path.to_owned());
+    for (name, text, expected) in [
+        (
+            "io.k8s.api.core.v1.ConfigMap",
+            r#"{"z":1,"metadata":{"b":1,"a":{},"b":2},"data":{"k":"1","k":"2"},"data":{}}"#,
+            Ok(vec![unknown("z"), unknown("metadata.b"), unknown("metadata.a"), repeated("data.k"), repeated("data")]),
+        ),
+        // What is unknown is not looked into, and told once.
+        ("io.k8s.api.core.v1.ConfigMap", r#"{"z":{"a":1,"a":2},"z":1}"#, Ok(vec![unknown("z")])),
+        (
+            "io.k8s.api.core.v1.Pod",
+            r#"{"spec":{"nodeName":1},"metadata":{"name":[]}}"#,
+            Err("json: cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string"),
+        ),
+        // What is overwritten counts too.
+        (
+            "io.k8s.api.core.v1.Pod",
+            r#"{"metadata":{"name":true,"name":"a"}}"#,
+            Err("json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.name of type string"),
+        ),
+        (
+            "io.k8s.api.core.v1.Pod",
+            r#"{"spec":{"activeDeadlineSeconds":1e3}}"#,
+            Err(
+                "json: cannot unmarshal number 1e3 into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64",
+            ),
+        ),
+        (
+            "io.k8s.api.core.v1.Secret",
+            r#"{"data":{"a":[1,300]}}"#,
+            Err("json: cannot unmarshal number 300 into Go struct field Secret.data of type uint8"),
+        ),
+    ] {
+        let (value, repeats) = json::parse_noting(text.as_bytes()).unwrap();
+        let decoded = decode_text(definitions().get(name).unwrap(), value, text.as_bytes(), repeats);
+        assert_eq!(decoded.map(|d| d.issues), expected.map_err(str::to_owned), "{text}");
+    }
+}
+
+#[test]
+fn repeated_structures_are_merged_and_repeated_scalars_replaced() {
+    let text = r#"{
+        "metadata": {"name": "a", "labels": {"x": "1", "y": "1"}},
+        "metadata": {"namespace": "b", "labels": {"y": "2"}},
+        "spec": {"nodeName": "n", "hostname": "h", "priority": 1, "containers": [{"name": "c", "image": "i"}, {"name": "d"}]},
+        "spec": {"nodeName": "m", "hostname": null, "priority": null, "containers": [{"name": "e"}]}
+    }"#;
+    let (value, repeats) = json::parse_noting(text.as_bytes()).unwrap();
+    let pod = decode_text(definitions().get(POD).unwrap(), value, text.as_bytes(), repeats).unwrap().object;
+    assert_eq!(pod.str_at(&["metadata", "name"]), Some("a"));
+    assert_eq!(pod.str_at(&["metadata", "namespace"]), Some("b"));
+    assert_eq!(json::to_string(pod.at(&["metadata", "labels"]).unwrap()), r#"{"x":"1","y":"2"}"#);
+    assert_eq!(pod.str_at(&["spec", "nodeName"]), Some("m"));
+    assert_eq!(pod.str_at(&["spec", "hostname"]), Some("h"));
+    assert!(pod.at(&["spec", "priority"]).is_none_or(Value::is_null));
+    let containers = pod.at(&["spec", "containers"]).unwrap();
+    assert_eq!(json::to_string(containers), r#"[{"image":"i","name":"e","resources":{}}]"#);
+}
+
+#[test]
+fn bytes_may_be_written_as_a_list_of_numbers() {
+    let (text, _) = decoded("io.k8s.api.core.v1.Secret", r#"{"data": {"a": [104, 105, null]}}"#).unwrap();
+    assert_eq!(text, r#"{"data":{"a":"aGkA"},"metadata":{"creationTimestamp":null}}"#);
 }

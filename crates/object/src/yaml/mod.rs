@@ -184,6 +184,8 @@ enum Open {
         names: HashSet<CompactString>,
         merged: Vec<Value>,
         key: Option<Key>,
+        /// The line on which the value of the last key starts.
+        value_line: usize,
         anchor: usize,
     },
 }
@@ -232,16 +234,13 @@ impl<'t> Reader<'t> {
                 self.first_line = line;
                 first = false;
             }
+            if let Some(Open::Object { key: Some(_), value_line, .. }) = open.last_mut() {
+                *value_line = line;
+            }
             let done = match event {
                 Event::Scalar(text, style, anchor, tag) => {
-                    if let Some(Open::Object { key: key @ None, names, .. }) = open.last_mut() {
+                    if let Some(Open::Object { key: key @ None, .. }) = open.last_mut() {
                         let name = key_name(&text, style, tag.as_deref())?;
-                        if let Key::Name(name) = &name
-                            && !names.insert(name.clone())
-                            && self.repeated.len() < MAX_REPEATED
-                        {
-                            self.repeated.push(format!("line {line}: key {} already set in map", go::quote(name)));
-                        }
                         if anchor != 0 {
                             self.anchors.insert(anchor, Value::from(&*text));
                         }
@@ -259,7 +258,8 @@ impl<'t> Reader<'t> {
                 }
                 Event::MappingStart(anchor, _) => {
                     let (members, names) = (Vec::new(), HashSet::new());
-                    let object = Open::Object { members, names, merged: Vec::new(), key: None, anchor };
+                    let object =
+                        Open::Object { members, names, merged: Vec::new(), key: None, value_line: line, anchor };
                     self.enter(&mut open, line, object)?;
                     continue;
                 }
@@ -277,7 +277,7 @@ impl<'t> Reader<'t> {
             if open.is_empty() {
                 return Ok(Some(done));
             }
-            put(&mut open, done)?;
+            self.put(&mut open, done)?;
         }
     }
 
@@ -342,6 +342,35 @@ impl<'t> Reader<'t> {
         self.remember(anchor, &value)?;
         Ok(value)
     }
+
+    /// Puts a value that is read to its end into the innermost open collection.
+    fn put(&mut self, open: &mut [Open], value: Value) -> Result<(), String> {
+        match open.last_mut() {
+            Some(Open::List { items, .. }) => items.push(value),
+            Some(Open::Object { members, names, merged, key, value_line, .. }) => match key.take() {
+                Some(Key::Name(name)) => {
+                    if !names.insert(name.clone()) && self.repeated.len() < MAX_REPEATED {
+                        // Go complains when the value is there, and of the value's line.
+                        let quoted = go::quote(&name);
+                        self.repeated.push(format!("line {value_line}: key {quoted} already set in map"));
+                    }
+                    members.push((name, value));
+                }
+                Some(Key::Merge) => match value {
+                    Value::Object(_) => merged.push(value),
+                    Value::Array(items) if items.iter().all(|i| i.as_object().is_some()) => merged.extend(items),
+                    _ => return Err("yaml: map merge requires map or sequence of maps as the value".to_owned()),
+                },
+                // An alias in the place of a key.
+                None => match value {
+                    Value::String(name) => *key = Some(Key::Name(name)),
+                    other => *key = Some(Key::Name(go::plain(&other).into())),
+                },
+            },
+            None => {}
+        }
+        Ok(())
+    }
 }
 
 /// The step from the innermost open collection to the value that comes next.
@@ -351,27 +380,6 @@ fn step(open: &[Open]) -> String {
         Some(Open::Object { key: Some(Key::Name(name)), .. }) => name.to_string(),
         _ => String::new(),
     }
-}
-
-fn put(open: &mut [Open], value: Value) -> Result<(), String> {
-    match open.last_mut() {
-        Some(Open::List { items, .. }) => items.push(value),
-        Some(Open::Object { members, merged, key, .. }) => match key.take() {
-            Some(Key::Name(name)) => members.push((name, value)),
-            Some(Key::Merge) => match value {
-                Value::Object(_) => merged.push(value),
-                Value::Array(items) if items.iter().all(|i| i.as_object().is_some()) => merged.extend(items),
-                _ => return Err("yaml: map merge requires map or sequence of maps as the value".to_owned()),
-            },
-            // An alias in the place of a key.
-            None => match value {
-                Value::String(name) => *key = Some(Key::Name(name)),
-                other => *key = Some(Key::Name(go::plain(&other).into())),
-            },
-        },
-        None => {}
-    }
-    Ok(())
 }
 
 /// How much memory a value takes, in units of about 32 bytes: how many values there are, and how long their texts.
@@ -496,6 +504,9 @@ mod tests {
         let (value, repeated) = parse_strict(b"a: 1\nb: 2\na: 3").unwrap();
         assert_eq!(json::to_string(&value), r#"{"a":3,"b":2}"#);
         assert_eq!(repeated, ["line 3: key \"a\" already set in map"]);
+        // Go tells the line of the value, when it has read the value.
+        let (_, repeated) = parse_strict(b"a: 1\na:\n  b:\n    - 1\n  b:\n\n    - 2\n").unwrap();
+        assert_eq!(repeated, ["line 7: key \"b\" already set in map", "line 3: key \"a\" already set in map"]);
     }
 
     #[test]

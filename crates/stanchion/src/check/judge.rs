@@ -137,7 +137,7 @@ impl<'s> Findings<'s> {
                 return self.add(Severity::Error, "", message);
             }
         };
-        self.unknown(&decoded.unknown);
+        self.unknown(&decoded.unknown().map(str::to_owned).collect::<Vec<_>>());
         let mut object = decoded.object;
         (version.default)(&mut object);
         if let Some(conversion) = version.convert {

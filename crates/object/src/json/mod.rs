@@ -1,7 +1,10 @@
 //! JSON, read and written as the API server's Go libraries do it.
 //!
 //! Reading keeps integers apart from floats, lets the last of repeated keys win, replaces broken UTF-8 by U+FFFD and
-//! words its errors as Go's `encoding/json` does. [`parse_strict`] also tells which keys were repeated.
+//! words its errors as Go's `encoding/json` does. [`parse_strict`] also tells which keys were repeated; [`ordered`]
+//! keeps the members in the order of the text.
+
+pub mod ordered;
 
 use crate::scan::{self, below, equal, every};
 use crate::{Map, Value, go};
@@ -29,13 +32,24 @@ impl std::error::Error for Error {}
 
 /// Reads one JSON value; only white space may follow it.
 pub fn parse(text: &[u8]) -> Result<Value, Error> {
-    Reader::new(text, false).document().map(|(value, _)| value)
+    parse_noting(text).map(|(value, _)| value)
+}
+
+/// Like [`parse`], and beside the value whether any object has a key more than once.
+pub fn parse_noting(text: &[u8]) -> Result<(Value, bool), Error> {
+    let mut reader = Reader::new(text, false);
+    let value = reader.value()?;
+    reader.end_of_document()?;
+    Ok((value, reader.repeats))
 }
 
 /// Like [`parse`], and beside the value the path of each repeated key (`spec.list[0].name`), in the order of the
 /// text, each path once.
 pub fn parse_strict(text: &[u8]) -> Result<(Value, Vec<String>), Error> {
-    Reader::new(text, true).document()
+    let mut reader = Reader::new(text, true);
+    let value = reader.value()?;
+    reader.end_of_document()?;
+    Ok((value, reader.repetitions()))
 }
 
 struct Reader<'t> {
@@ -50,6 +64,8 @@ struct Reader<'t> {
     items: Vec<Value>,
     /// The path to the object being read; kept only when repeated keys are asked for.
     path: Option<Vec<Step>>,
+    /// Whether any key was repeated.
+    repeats: bool,
     /// Offset of the second key and path of each repetition.
     repeated: Vec<(usize, String)>,
 }
@@ -69,16 +85,22 @@ impl<'t> Reader<'t> {
             members: Vec::new(),
             items: Vec::new(),
             path: strict.then(Vec::new),
+            repeats: false,
             repeated: Vec::new(),
         }
     }
 
-    fn document(mut self) -> Result<(Value, Vec<String>), Error> {
-        let value = self.value()?;
+    /// Refuses what follows the value.
+    fn end_of_document(&mut self) -> Result<(), Error> {
         self.skip_space();
         if self.at < self.text.len() {
             return Err(self.unexpected("after top-level value"));
         }
+        Ok(())
+    }
+
+    /// The paths of the repeated keys, in the order of the text, each once.
+    fn repetitions(mut self) -> Vec<String> {
         self.repeated.sort();
         let mut paths: Vec<String> = Vec::new();
         for (_, path) in self.repeated {
@@ -86,7 +108,7 @@ impl<'t> Reader<'t> {
                 paths.push(path);
             }
         }
-        Ok((value, paths))
+        paths
     }
 
     fn value(&mut self) -> Result<Value, Error> {
@@ -105,13 +127,40 @@ impl<'t> Reader<'t> {
     }
 
     fn object(&mut self) -> Result<Value, Error> {
-        self.enter()?;
         let first = self.members.len();
         let mut offsets: Vec<usize> = Vec::new();
+        self.each_member(|reader, start, key| {
+            if let Some(path) = &mut reader.path {
+                path.push(Step::Key(key.clone()));
+                offsets.push(start);
+            }
+            let value = reader.value()?;
+            if let Some(path) = &mut reader.path {
+                path.pop();
+            }
+            reader.members.push((key, value));
+            Ok(())
+        })?;
+        let members: Vec<(CompactString, Value)> = self.members.drain(first..).collect();
+        if self.path.is_some() {
+            self.note_repetitions(&members, &offsets);
+        }
+        let count = members.len();
+        let members = Map::from(members);
+        self.repeats |= members.len() < count;
+        Ok(Value::Object(members))
+    }
+
+    /// Reads an object; each member is read by the function given, which gets the offset of its key and the key.
+    fn each_member(
+        &mut self,
+        mut read: impl FnMut(&mut Self, usize, CompactString) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.enter()?;
         self.skip_space();
         if self.text.get(self.at) == Some(&b'}') {
             self.leave();
-            return Ok(Value::Object(Map::new()));
+            return Ok(());
         }
         loop {
             self.skip_space();
@@ -128,15 +177,7 @@ impl<'t> Reader<'t> {
                 Some(b':') => self.at += 1,
                 Some(_) => return Err(self.unexpected("after object key")),
             }
-            if let Some(path) = &mut self.path {
-                path.push(Step::Key(key.clone()));
-                offsets.push(start);
-            }
-            let value = self.value()?;
-            if let Some(path) = &mut self.path {
-                path.pop();
-            }
-            self.members.push((key, value));
+            read(self, start, key)?;
             self.skip_space();
             match self.text.get(self.at) {
                 None => return Err(self.end()),
@@ -146,11 +187,7 @@ impl<'t> Reader<'t> {
             }
         }
         self.leave();
-        let members: Vec<(CompactString, Value)> = self.members.drain(first..).collect();
-        if self.path.is_some() {
-            self.note_repetitions(&members, &offsets);
-        }
-        Ok(Value::Object(members.into()))
+        Ok(())
     }
 
     fn note_repetitions(&mut self, members: &[(CompactString, Value)], offsets: &[usize]) {
@@ -188,22 +225,31 @@ impl<'t> Reader<'t> {
     }
 
     fn array(&mut self) -> Result<Value, Error> {
-        self.enter()?;
         let first = self.items.len();
+        self.each_item(|reader| {
+            if let Some(path) = &mut reader.path {
+                path.push(Step::Index(reader.items.len() - first));
+            }
+            let item = reader.value()?;
+            reader.items.push(item);
+            if let Some(path) = &mut reader.path {
+                path.pop();
+            }
+            Ok(())
+        })?;
+        Ok(Value::Array(self.items.drain(first..).collect()))
+    }
+
+    /// Reads an array; each item is read by the function given.
+    fn each_item(&mut self, mut read: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+        self.enter()?;
         self.skip_space();
         if self.text.get(self.at) == Some(&b']') {
             self.leave();
-            return Ok(Value::Array(Vec::new()));
+            return Ok(());
         }
         loop {
-            if let Some(path) = &mut self.path {
-                path.push(Step::Index(self.items.len() - first));
-            }
-            let item = self.value()?;
-            self.items.push(item);
-            if let Some(path) = &mut self.path {
-                path.pop();
-            }
+            read(self)?;
             self.skip_space();
             match self.text.get(self.at) {
                 None => return Err(self.end()),
@@ -213,7 +259,7 @@ impl<'t> Reader<'t> {
             }
         }
         self.leave();
-        Ok(Value::Array(self.items.drain(first..).collect()))
+        Ok(())
     }
 
     fn enter(&mut self) -> Result<(), Error> {

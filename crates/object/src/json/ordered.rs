@@ -1,0 +1,105 @@
+//! JSON with everything that the text says and a [`Value`](crate::Value) does not: the order of the members, the
+//! repeated ones, how a number is written.
+
+use super::{Error, Reader};
+use crate::{Value, go};
+use compact_str::CompactString;
+
+/// A JSON value as it stands in a text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ordered<'t> {
+    /// An object: its members in the order of the text, repeated keys too.
+    Object(Vec<(CompactString, Ordered<'t>)>),
+    /// An array.
+    Array(Vec<Ordered<'t>>),
+    /// Anything else, and its text.
+    Scalar(Value, &'t str),
+}
+
+impl<'t> Ordered<'t> {
+    /// Reads one JSON value; only white space may follow it.
+    ///
+    /// # Errors
+    /// As those of [`parse`](super::parse).
+    pub fn parse(text: &'t [u8]) -> Result<Self, Error> {
+        let mut reader = Reader::new(text, false);
+        let value = reader.ordered()?;
+        reader.end_of_document()?;
+        Ok(value)
+    }
+
+    /// Go's word for what this is.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Ordered::Object(_) => "object",
+            Ordered::Array(_) => "array",
+            Ordered::Scalar(value, _) => go::json_kind(value),
+        }
+    }
+}
+
+impl From<Ordered<'_>> for Value {
+    fn from(ordered: Ordered<'_>) -> Value {
+        match ordered {
+            Ordered::Object(members) => {
+                let members: Vec<(CompactString, Value)> =
+                    members.into_iter().map(|(key, value)| (key, value.into())).collect();
+                Value::Object(members.into())
+            }
+            Ordered::Array(items) => Value::Array(items.into_iter().map(Value::from).collect()),
+            Ordered::Scalar(value, _) => value,
+        }
+    }
+}
+
+impl<'t> Reader<'t> {
+    fn ordered(&mut self) -> Result<Ordered<'t>, Error> {
+        self.skip_space();
+        match self.text.get(self.at) {
+            Some(b'{') => {
+                let mut members = Vec::new();
+                self.each_member(|reader, _, key| {
+                    members.push((key, reader.ordered()?));
+                    Ok(())
+                })?;
+                Ok(Ordered::Object(members))
+            }
+            Some(b'[') => {
+                let mut items = Vec::new();
+                self.each_item(|reader| {
+                    items.push(reader.ordered()?);
+                    Ok(())
+                })?;
+                Ok(Ordered::Array(items))
+            }
+            _ => {
+                let start = self.at;
+                let value = self.value()?;
+                let text = std::str::from_utf8(&self.text[start..self.at]).unwrap_or_default();
+                Ok(Ordered::Scalar(value, text))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_keep_their_order_and_scalars_their_text() {
+        let one = |text| Ordered::Scalar(Value::Int(1), text);
+        let read = Ordered::parse(br#" {"b":[1e3],"a":1,"b":1} "#).unwrap();
+        let list = Ordered::Array(vec![Ordered::Scalar(Value::Float(1000.0), "1e3")]);
+        assert_eq!(read, Ordered::Object(vec![("b".into(), list), ("a".into(), one("1")), ("b".into(), one("1"))]));
+        assert_eq!(crate::json::to_string(&read.into()), r#"{"a":1,"b":1}"#);
+    }
+
+    #[test]
+    fn errors_are_those_of_values() {
+        for text in ["", "{", "[1 2]", "{\"a\" 1}", "1 2", "nul"] {
+            let (ordered, value) = (Ordered::parse(text.as_bytes()), crate::json::parse(text.as_bytes()));
+            assert_eq!(ordered.unwrap_err(), value.unwrap_err(), "{text}");
+        }
+    }
+}
