@@ -133,3 +133,45 @@ async fn a_resize_changes_resources_and_nothing_else() {
     );
     assert_eq!(resized.at(&["metadata", "generation"]), Some(&Value::Int(2)));
 }
+
+#[tokio::test]
+async fn tables_tell_which_pods_ended_and_sort_flow_schemas() {
+    let f = Fixture::new(Options::default()).await;
+    for (name, phase) in [("a", "Running"), ("b", "Failed"), ("c", "Succeeded")] {
+        f.make(
+            PODS,
+            &format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"containers":[{{"name":"c","image":"i"}}]}}}}"#),
+        )
+        .await;
+        let status = format!(r#"{{"status":{{"phase":"{phase}"}}}}"#);
+        assert_eq!(f.send("PATCH", &format!("{PODS}/{name}/status"), &status).await.0, 200);
+    }
+    let rows = f.table(PODS).await;
+    let ended = |row: &Value| row.at(&["conditions"]).map(json::to_string).unwrap_or_default();
+    let rows: Vec<String> = rows.at(&["rows"]).and_then(Value::as_array).unwrap().iter().map(ended).collect();
+    let wanted = |reason: &str, message: &str| {
+        format!(r#"[{{"message":"{message}","reason":"{reason}","status":"True","type":"Completed"}}]"#)
+    };
+    assert_eq!(
+        rows,
+        [
+            String::new(),
+            wanted("Failed", "The pod failed."),
+            wanted("Succeeded", "The pod has completed successfully."),
+        ]
+    );
+    let schemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
+    for (name, precedence) in [("x2", 9999), ("x0", 9999), ("x1", 2)] {
+        let spec = r#""priorityLevelConfiguration":{"name":"exempt"},"rules":[]"#;
+        f.make(
+            schemas,
+            &format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"matchingPrecedence":{precedence},{spec}}}}}"#),
+        )
+        .await;
+    }
+    let table = f.table(schemas).await;
+    let rows = table.at(&["rows"]).and_then(Value::as_array).unwrap();
+    let name = |row: &Value| row.at(&["cells"]).and_then(Value::as_array).unwrap()[0].as_str().unwrap().to_owned();
+    let names: Vec<String> = rows.iter().map(name).filter(|name| name.starts_with('x')).collect();
+    assert_eq!(names, ["x1", "x0", "x2"]);
+}

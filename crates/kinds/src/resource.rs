@@ -33,8 +33,12 @@ pub struct Resource {
     pub storage: Option<Storage>,
     /// The columns of tables, without those of the object itself.
     pub columns: &'static [Column],
-    /// The cells of one object's row, as many as there are columns.
+    /// The cells of one object's row, at least as many as there are columns.
     pub cells: fn(&Value, Timestamp) -> Vec<Value>,
+    /// Whether what an object stands for has come to its end: what its row says of that.
+    pub ended: fn(&Value) -> Option<Ended>,
+    /// What tables of many objects are sorted by, before their names.
+    pub rank: fn(&Value) -> i64,
     /// Field selectors beside `metadata.name` and `metadata.namespace`.
     pub selectable: &'static [SelectableField],
     /// Rules for writing.
@@ -104,6 +108,15 @@ pub struct Column {
     pub format: &'static str,
     /// 0 for columns that are always shown, 1 for those of wide output.
     pub priority: i32,
+}
+
+/// What the condition `Completed` of a table's row says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Why, in one word.
+    pub reason: &'static str,
+    /// Why, in a sentence.
+    pub message: &'static str,
 }
 
 /// A field that selectors can name.
@@ -326,6 +339,8 @@ impl Resource {
             storage: Some(Storage { group, version: versions[0].name, resource: plural, expires: 0 }),
             columns: &[Column::NAME, Column::AGE],
             cells: crate::table::name_and_age,
+            ended: |_| None,
+            rank: |_| 0,
             selectable: &[],
             strategy: Strategy::PLAIN,
         }

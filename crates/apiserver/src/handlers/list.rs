@@ -201,10 +201,7 @@ pub(crate) async fn show(request: &Request<'_>, collected: Collected) -> Outcome
     let (form, resource) = (request.form, &request.resource);
     if form.shape == Shape::Table {
         let include = present::include(request)?;
-        let mut rows = Vec::with_capacity(shown.len());
-        for shown in &shown {
-            rows.push(present::row(request, shown, include).await?);
-        }
+        let rows = present::rows(request, &shown, include).await?;
         let columns = resource.strategy.columns();
         let empty = rows.is_empty();
         let mut table = table::table(Some(&columns), rows, meta.to_map(), form.version);

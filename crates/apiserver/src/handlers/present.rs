@@ -43,13 +43,13 @@ pub(crate) async fn object(request: &Request<'_>, code: u16, shown: &Shown) -> O
         Shape::Full | Shape::Metadata => write_one(request, shown, &mut out).await?,
         Shape::Table => {
             let include = include(request)?;
-            let row = row(request, shown, include).await?;
+            let rows = rows(request, std::slice::from_ref(shown), include).await?;
             let mut meta = Map::new();
             if shown.version != 0 {
                 meta.insert("resourceVersion", shown.version.to_string());
             }
             let columns = resource.strategy.columns();
-            let table = table::table(Some(&columns), vec![row], meta, form.version);
+            let table = table::table(Some(&columns), rows, meta, form.version);
             out.extend_from_slice(json::to_string(&table).as_bytes());
         }
     }
@@ -136,13 +136,23 @@ pub(crate) async fn sent(request: &Request<'_>, shown: &Shown) -> Outcome<Value>
     Ok(object)
 }
 
-/// The object as a row of a table.
-pub(crate) async fn row(request: &Request<'_>, shown: &Shown, include: Include) -> Outcome<Value> {
+/// The objects as rows of a table, in its order.
+pub(crate) async fn rows(request: &Request<'_>, shown: &[Shown], include: Include) -> Outcome<Vec<Value>> {
+    let mut rows = Vec::with_capacity(shown.len());
+    for shown in shown {
+        rows.push(row(request, shown, include).await?);
+    }
+    rows.sort_by_key(|(rank, _)| *rank);
+    Ok(rows.into_iter().map(|(_, row)| row).collect())
+}
+
+/// The object as a row of a table, and what rows are sorted by.
+async fn row(request: &Request<'_>, shown: &Shown, include: Include) -> Outcome<(i64, Value)> {
     let strategy = &*request.resource.strategy;
     let worked = request.server.load(&request.resource, &shown.stored, shown.version).await?;
     let mut sent = worked.clone();
     strategy.present(&mut sent);
-    Ok(table::row(strategy, &worked, &sent, include, request.form.version, request.now))
+    Ok((strategy.rank(&worked), table::row(strategy, &worked, &sent, include, request.form.version, request.now)))
 }
 
 /// JSON that is whole, in the encoding that the client asks for.

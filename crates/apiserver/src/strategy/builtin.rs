@@ -178,6 +178,14 @@ impl Strategy for Builtin {
         (self.resource.cells)(object, now)
     }
 
+    fn ended(&self, object: &Value) -> Option<kinds::Ended> {
+        (self.resource.ended)(object)
+    }
+
+    fn rank(&self, object: &Value) -> i64 {
+        (self.resource.rank)(object)
+    }
+
     fn ownership(&self) -> &Kind {
         &self.ownership
     }

@@ -170,6 +170,18 @@ pub trait Strategy: Send + Sync + 'static {
     /// The cells of an object's row; the object is in the form that is worked on.
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value>;
 
+    /// What an object's row says of its end, if it has come to that; the object is in the form that is worked on.
+    fn ended(&self, object: &Value) -> Option<kinds::Ended> {
+        let _ = object;
+        None
+    }
+
+    /// What tables of many objects are sorted by, before their names; the object is in the form that is worked on.
+    fn rank(&self, object: &Value) -> i64 {
+        let _ = object;
+        0
+    }
+
     /// What field ownership knows about the kind.
     fn ownership(&self) -> &crate::ownership::Kind;
 

@@ -67,7 +67,12 @@ pub fn row(
         Include::Metadata => partial(sent, version),
         Include::Object => sent.clone(),
     };
-    Value::Object(map! { "cells" => strategy.cells(worked, now), "object" => object })
+    let mut row = map! { "cells" => strategy.cells(worked, now), "object" => object };
+    if let Some(kinds::Ended { reason, message }) = strategy.ended(worked) {
+        let ended = map! { "type" => "Completed", "status" => "True", "reason" => reason, "message" => message };
+        row.insert("conditions", vec![Value::Object(ended)]);
+    }
+    Value::Object(row)
 }
 
 /// Only the metadata of an object; `version` is the version of `meta.k8s.io` that the client asks for.

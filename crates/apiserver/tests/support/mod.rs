@@ -27,12 +27,30 @@ impl Fixture {
 
     /// Sends a request of somebody who is in some groups.
     pub async fn send_as(&self, name: &str, groups: &[&str], method: &str, path: &str, body: &str) -> (u16, Value) {
+        self.send_for("application/json", (name, groups), method, path, body).await
+    }
+
+    /// What a path shows as a table.
+    #[allow(dead_code)]
+    pub async fn table(&self, path: &str) -> Value {
+        self.send_for("application/json;as=Table;g=meta.k8s.io;v=v1", ("me", &[]), "GET", path, "").await.1
+    }
+
+    async fn send_for(
+        &self,
+        accept: &str,
+        (name, groups): (&str, &[&str]),
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> (u16, Value) {
         let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let request = Request::builder()
             .method(Method::from_bytes(method.as_bytes()).unwrap())
             .uri(path)
             .header("content-type", content_type)
             .header("user-agent", "test/1")
+            .header("accept", accept)
             .body(Bytes::copy_from_slice(body.as_bytes()))
             .unwrap();
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();

@@ -5,7 +5,7 @@ use crate::check::Errors;
 use crate::pod::{self, APP_ARMOR};
 use crate::read::{Read, list_mut, object_mut};
 use crate::resource::{
-    CHANGE_VERBS, Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version,
+    CHANGE_VERBS, Column, Context, Ended, Generation, Resource, SelectableField, Strategy, Subresource, Version,
 };
 use crate::table;
 use jiff::Timestamp;
@@ -39,6 +39,7 @@ pub(super) const PODS: Resource = Resource {
         Column::wide("Readiness Gates", "string"),
     ],
     cells,
+    ended,
     selectable: &[
         SelectableField { name: "spec.nodeName", value: |o| o.sub("spec").text("nodeName").to_owned() },
         SelectableField { name: "spec.restartPolicy", value: |o| o.sub("spec").text("restartPolicy").to_owned() },
@@ -255,6 +256,14 @@ fn prepare_status(object: &mut Value, old: &Value, _: &Context<'_>) {
 }
 
 /// The row that `kubectl get pods` shows.
+fn ended(object: &Value) -> Option<Ended> {
+    match object.sub("status").text("phase") {
+        "Succeeded" => Some(Ended { reason: "Succeeded", message: "The pod has completed successfully." }),
+        "Failed" => Some(Ended { reason: "Failed", message: "The pod failed." }),
+        _ => None,
+    }
+}
+
 fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (object.sub("spec"), object.sub("status"));
     let (mut restarts, mut sidecar_restarts) = (0, 0);

@@ -26,6 +26,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
             Column::new("MissingPL", "string"),
         ],
         cells: schema_cells,
+        rank: |object| object.sub("spec").int("matchingPrecedence"),
         strategy: Strategy {
             validate: schema_rules::validate,
             validate_update: |new, _| schema_rules::validate(new),

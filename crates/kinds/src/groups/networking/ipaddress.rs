@@ -11,7 +11,8 @@ use object::{Value, go, names};
 pub(super) const IP_ADDRESSES: Resource = Resource {
     short_names: &["ip"],
     namespaced: false,
-    columns: &[Column::NAME, Column::new("ParentRef", "string"), Column::AGE],
+    // Upstream's rows have the age nevertheless.
+    columns: &[Column::NAME, Column::new("ParentRef", "string")],
     cells: |object, now| {
         let parent = object.sub("spec").sub("parentRef");
         let resource = [parent.text("resource"), parent.text("group")].map(str::to_lowercase);
