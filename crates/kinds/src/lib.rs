@@ -31,6 +31,7 @@ mod conditions;
 mod decode;
 pub mod definitions;
 pub mod ephemeral;
+pub mod finalize;
 mod go_time;
 mod gostruct;
 mod groups;

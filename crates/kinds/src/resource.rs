@@ -218,6 +218,8 @@ pub struct Strategy {
     pub delete_warning: &'static str,
     /// Warnings for a create (no old object) or an update.
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
+    /// Warnings for an update through `/status`.
+    pub status_warnings: fn(&Value) -> Vec<String>,
 }
 
 /// The verbs of a resource that has them all.
@@ -254,6 +256,7 @@ impl Strategy {
         validate_update: |_, _| Vec::new(),
         validate_status: |_, _| Vec::new(),
         warnings: |_, _| Vec::new(),
+        status_warnings: |_| Vec::new(),
     };
 
     /// [`Strategy::PLAIN`] with a status of its own and a generation that counts the changes of `spec`.

@@ -122,7 +122,8 @@ impl Allocation {
             used.more = kept(store.replica())?;
             used.more.insert(OWN_ADDRESS.into());
         }
-        Chooser { ranges: &ranges, used: &used, dry_run: writing.dry_run }.complete(service, wanted)
+        let updates = writing.old.is_some();
+        Chooser { ranges: &ranges, used: &used, dry_run: writing.dry_run, updates }.complete(service, wanted)
     }
 
     /// 409 for the IPAddress of a service that is about to be made by the server.
@@ -173,6 +174,8 @@ struct Chooser<'a> {
     ranges: &'a [Span],
     used: &'a Used<'a>,
     dry_run: bool,
+    /// Whether the service is there already: its new ports share none with those that it has, as upstream's.
+    updates: bool,
 }
 
 impl Chooser<'_> {
@@ -242,14 +245,14 @@ impl Chooser<'_> {
         };
         let full = || Status::internal("failed to allocate a nodePort: range is full");
         let mut own = Own::of(service);
-        if own.lacking(&wanted.ports) > PORTS.count() {
+        if own.lacking(&wanted.ports, self.updates) > PORTS.count() {
             return Err(full().into());
         }
         let mut given: HashSet<u32> = HashSet::new();
         for index in &wanted.ports {
             let Some((port, number)) = own.ports.get(*index).copied() else { continue };
             let taken = match u32::try_from(number) {
-                Ok(0) => port.and_then(|port| own.of_sibling(port)),
+                Ok(0) => port.filter(|_| !self.updates).and_then(|port| own.of_sibling(port)),
                 asked => {
                     // Ports of the service itself that differ in their protocol share one.
                     let why = refuses_port(asked.ok(), |port| self.used.port(port) || given.contains(&port));
@@ -331,9 +334,12 @@ impl Own {
         self.siblings.get(&port).and_then(|(_, held)| u32::try_from(*held).ok())
     }
 
-    /// How many node ports have to be found for the ports at some places.
-    fn lacking(&self, places: &[usize]) -> usize {
+    /// How many node ports have to be found for the ports at some places; `each` is whether none is shared.
+    fn lacking(&self, places: &[usize], each: bool) -> usize {
         let lack = places.iter().filter_map(|index| self.ports.get(*index)).filter(|(_, held)| *held == 0);
+        if each {
+            return lack.count();
+        }
         let numbers: HashSet<i64> = lack.filter_map(|(port, _)| *port).collect();
         numbers.iter().filter(|port| !self.siblings.contains_key(port)).count()
     }
@@ -367,7 +373,7 @@ mod tests {
         let wanted = Wanted::of(&service, None);
         let ranges: Vec<Span> = ranges.iter().filter_map(|cidr| Span::parse(cidr)).collect();
         let used = taken.without(None);
-        match (Chooser { ranges: &ranges, used: &used, dry_run }).complete(&mut service, &wanted) {
+        match (Chooser { ranges: &ranges, used: &used, dry_run, updates: false }).complete(&mut service, &wanted) {
             Ok(()) => Ok(service),
             Err(Failure::Status(status)) => Err(status.message),
             Err(_) => Err(String::new()),
@@ -388,6 +394,20 @@ mod tests {
         assert_eq!(ports[0], ports[1]);
         assert_ne!(ports[0], ports[2]);
         assert!(ports.iter().all(|p| (30086..=32767).contains(p)));
+    }
+
+    #[test]
+    fn ports_that_come_later_share_none() {
+        let mut service = value(
+            r#"{"spec":{"type":"NodePort","clusterIP":"None","ports":[{"port":53,"nodePort":30002},{"port":53}]}}"#,
+        );
+        let taken = Taken::default();
+        let used = taken.without(None);
+        let wanted = Wanted::of(&service, Some(&value(r#"{"spec":{"ports":[{"nodePort":30002}]}}"#)));
+        let chooser = Chooser { ranges: &[], used: &used, dry_run: false, updates: true };
+        assert!(chooser.complete(&mut service, &wanted).is_ok());
+        let ports: Vec<i64> = ports(&service).map(node_port).collect();
+        assert!(ports[0] == 30002 && ports[1] != 30002 && ports[1] != 0, "{ports:?}");
     }
 
     #[test]

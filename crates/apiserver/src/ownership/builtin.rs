@@ -41,6 +41,7 @@ pub(super) fn manager(
     };
     let filter = match part {
         Part::Main => excluding(resource.strategy.reset),
+        Part::Finalize => excluding(&[&["status"]]),
         Part::Other("ephemeralcontainers") => including(&[&["spec", "ephemeralContainers"]]),
         Part::Other("resize") => including(&[
             &["spec", "containers", "*", "resources"],

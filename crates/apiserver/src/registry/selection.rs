@@ -23,9 +23,15 @@ impl Selection {
     pub fn new(resource: &Resource, options: &ListOptions) -> Outcome<Self> {
         let mut reads = false;
         for term in options.fields.terms() {
-            if !matches!(term.field.as_str(), "metadata.name" | "metadata.namespace") {
+            // Kinds without namespaces may not know of them.
+            let is_place = match term.field.as_str() {
+                "metadata.name" => true,
+                "metadata.namespace" => resource.namespaced,
+                _ => false,
+            };
+            if !is_place {
                 resource.strategy.knows_field(&term.field).map_err(Status::bad_request)?;
-                reads = true;
+                reads |= term.field != "metadata.namespace";
             }
         }
         Ok(Selection { labels: options.labels.clone(), fields: options.fields.clone(), reads })

@@ -112,7 +112,7 @@ impl Strategy for Builtin {
         match part {
             Part::Main | Part::Scale => self.resource.prepare_update(object, old, &context),
             Part::Status => self.resource.prepare_status(object, old, &context),
-            Part::Finalize => object.set_at(&["status"], old.get("status").cloned().unwrap_or_default()),
+            Part::Finalize => kinds::finalize::prepare(object, old),
             Part::Other("ephemeralcontainers") => kinds::ephemeral::prepare(object, old),
             Part::Other("resize") => kinds::resize::prepare(object, old),
             Part::Other("approval") => kinds::approval::prepare(object, old, &context),
@@ -133,12 +133,15 @@ impl Strategy for Builtin {
             Part::Other("ephemeralcontainers") => kinds::ephemeral::validate(object, old),
             Part::Other("resize") => kinds::resize::validate(object, old),
             Part::Other("approval") => kinds::approval::validate(object, old),
-            Part::Status | Part::Finalize | Part::Other(_) => self.resource.validate_status(object, old),
+            Part::Finalize => kinds::finalize::validate(object, old),
+            Part::Status | Part::Other(_) => self.resource.validate_status(object, old),
         };
         self.add_inner_errors(object, Some(old), &mut errors);
         let hints = match part {
-            Part::Main => (self.resource.strategy.warnings)(object, Some(old)),
-            _ => Vec::new(),
+            // Upstream changes a scale through the object itself.
+            Part::Main | Part::Scale => (self.resource.strategy.warnings)(object, Some(old)),
+            Part::Status => (self.resource.strategy.status_warnings)(object),
+            Part::Finalize | Part::Other(_) => Vec::new(),
         };
         Checked { errors, hints, ..Checked::default() }
     }
@@ -148,6 +151,9 @@ impl Strategy for Builtin {
             return Ok(());
         }
         if self.resource.selectable.is_empty() {
+            if field == "metadata.namespace" {
+                return Ok(());
+            }
             let field = object::go::quote(field);
             return Err(format!(
                 "{field} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""

@@ -157,8 +157,8 @@ pub trait Strategy: Send + Sync + 'static {
     /// Checks what is to take the place of `old`.
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked;
 
-    /// Whether selectors may name a field beside `metadata.name` and `metadata.namespace`; the error is what the
-    /// client is told.
+    /// Whether selectors may name a field beside `metadata.name` and, of kinds in namespaces, `metadata.namespace`; the
+    /// error is what the client is told.
     fn knows_field(&self, field: &str) -> Result<(), String>;
 
     /// The text of such a field of an object in the stored form for built-in kinds, in the sent form for others.

@@ -13,6 +13,7 @@ mod replicationcontroller;
 mod secret;
 mod service;
 mod service_checks;
+mod service_given;
 mod serviceaccount;
 mod volume;
 mod volumeclaim;

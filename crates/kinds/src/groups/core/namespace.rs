@@ -1,14 +1,14 @@
 //! Namespaces.
 
 use crate::check::Errors;
+use crate::finalize::finalizer_name;
 use crate::read::Read;
 use crate::resource::{
-    CHANGE_VERBS, Column, Context, Generation, Resource, STANDARD_FINALIZERS, SelectableField, Strategy, Subresource,
-    Version,
+    CHANGE_VERBS, Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version,
 };
 use crate::table;
 use object::field::{FieldError, Path};
-use object::{Value, map, metadata, names};
+use object::{Value, map, names};
 
 /// The label that carries the name of the namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -23,10 +23,10 @@ pub(super) const NAMESPACES: Resource = Resource {
     ],
     columns: &[Column::NAME, Column::new("Status", "string"), Column::AGE],
     cells: |object, now| vec![object.name().into(), object.sub("status").text("phase").into(), table::age(object, now)],
-    selectable: &[
-        SelectableField { name: "name", value: |object| object.name().to_owned() },
-        SelectableField { name: "status.phase", value: |object| object.sub("status").text("phase").to_owned() },
-    ],
+    selectable: &[SelectableField {
+        name: "status.phase",
+        value: |object| object.sub("status").text("phase").to_owned(),
+    }],
     strategy: Strategy {
         name: names::dns1123_label,
         generation: Generation::None,
@@ -75,12 +75,9 @@ fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
 fn validate(object: &Value) -> Errors {
     let spec = Path::ROOT.child("spec");
     let path = spec.child("finalizers");
-    let mut out = metadata::validate_finalizers(object.members("spec"), &path);
+    let mut out = Errors::new();
     for finalizer in object.sub("spec").strings("finalizers") {
-        if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
-            let why = "name is neither a standard finalizer name nor is it fully qualified";
-            out.push(FieldError::invalid(&path, finalizer, why));
-        }
+        finalizer_name(finalizer, &path, &mut out);
     }
     out
 }

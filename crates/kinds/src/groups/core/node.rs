@@ -38,6 +38,7 @@ pub(super) const NODES: Resource = Resource {
         generation: Generation::None,
         drops_on_create: false,
         drop_disabled,
+        prepare_status: |object, old, _| drop_config(object, old),
         validate,
         validate_update,
         validate_status: validate_changes,
@@ -130,10 +131,20 @@ fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
     out
 }
 
-/// Drops where a kubelet's configuration was once taken from.
-fn drop_disabled(object: &mut Value, _: &Value) {
+/// Drops where a kubelet's configuration was once taken from, and what a new node says of it.
+fn drop_disabled(object: &mut Value, old: &Value) {
     if object.sub("spec").has("configSource") {
         object.remove_at(&["spec", "configSource"]);
+    }
+    if old.is_null() {
+        drop_config(object, old);
+    }
+}
+
+/// Drops what a kubelet says of its configuration, unless it did before.
+fn drop_config(object: &mut Value, old: &Value) {
+    if object.sub("status").has("config") && !old.sub("status").has("config") {
+        object.remove_at(&["status", "config"]);
     }
 }
 
@@ -224,4 +235,25 @@ fn validate_changes(new: &Value, old: &Value) -> Errors {
         out.push(FieldError::forbidden(&path.child("providerID"), why));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn nothing_is_said_of_a_configuration_that_nodes_no_longer_take() {
+        let node = || json::parse(br#"{"spec":{"configSource":{}},"status":{"config":{"error":"a"}}}"#).unwrap();
+        let mut created = node();
+        drop_disabled(&mut created, &Value::Null);
+        assert_eq!(json::to_string(&created), r#"{"spec":{},"status":{}}"#);
+        for (old, wanted) in
+            [(created, r#"{"spec":{"configSource":{}},"status":{}}"#), (node(), &json::to_string(&node()))]
+        {
+            let mut changed = node();
+            drop_config(&mut changed, &old);
+            assert_eq!(json::to_string(&changed), wanted);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use crate::check::{self, Errors, quantity};
 use crate::pod::resources;
 use crate::quantity::Quantity;
 use crate::read::{Read, list_mut, object_mut};
-use crate::resource::{Column, Generation, Resource, Strategy, Subresource, Version};
+use crate::resource::{Column, Context, Generation, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path, Shown};
@@ -199,7 +199,13 @@ pub(super) const LIMIT_RANGES: Resource = Resource {
     short_names: &["limits"],
     columns: &[Column::NAME, Column::CREATED_AT],
     cells: table::name_and_creation,
-    strategy: Strategy { validate: validate_limits, validate_update: |new, _| validate_limits(new), ..Strategy::PLAIN },
+    strategy: Strategy {
+        create_on_update: true,
+        prepare_create: name_limits,
+        validate: validate_limits,
+        validate_update: |new, _| validate_limits(new),
+        ..Strategy::PLAIN
+    },
     ..Resource::new(
         "",
         "LimitRange",
@@ -207,6 +213,14 @@ pub(super) const LIMIT_RANGES: Resource = Resource {
         &[Version::stored("v1", "io.k8s.api.core.v1.LimitRange").with_default(default_limits)],
     )
 };
+
+/// A LimitRange needs no name: it gets an identifier for one, its own.
+fn name_limits(object: &mut Value, _: &Context<'_>) {
+    if object.name().is_empty() {
+        let uid = object.sub("metadata").text("uid").to_owned();
+        object.metadata_mut().insert("name", uid);
+    }
+}
 
 /// Containers get defaults from the limits: `default` from `max`, `defaultRequest` from `default` or `min`.
 fn default_limits(object: &mut Value) {
@@ -327,6 +341,15 @@ fn one_limit(limit: &Value, name: &str, path: &Path<'_>, out: &mut Errors) {
 mod tests {
     use super::*;
     use object::json;
+
+    #[test]
+    fn limits_without_a_name_get_one() {
+        for (metadata, name) in [(r#"{"uid":"u"}"#, "u"), (r#"{"name":"a","uid":"u"}"#, "a")] {
+            let mut object = json::parse(format!(r#"{{"metadata":{metadata}}}"#).as_bytes()).unwrap();
+            name_limits(&mut object, &Context { now: Timestamp::UNIX_EPOCH, user: None });
+            assert_eq!(object.name(), name);
+        }
+    }
 
     fn found(check: fn(&Value) -> Errors, spec: &str) -> Vec<String> {
         let object = json::parse(format!(r#"{{"spec":{spec}}}"#).as_bytes()).unwrap();

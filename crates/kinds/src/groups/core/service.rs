@@ -1,11 +1,12 @@
 //! Services.
 
-use super::service_checks::{validate, validate_status, validate_update, warnings};
+use super::service_checks::{status_warnings, validate, validate_status, validate_update, warnings};
+use super::service_given::{prepare_create, prepare_update};
 use crate::read::{Read, default_text, default_to, list_mut, object_mut};
-use crate::resource::{Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version};
+use crate::resource::{Column, Generation, Resource, SelectableField, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
-use object::{Map, Value, map, names};
+use object::{Value, names};
 
 pub(super) const SERVICES: Resource = Resource {
     short_names: &["svc"],
@@ -30,6 +31,7 @@ pub(super) const SERVICES: Resource = Resource {
     ],
     strategy: Strategy {
         name: names::dns1035_label,
+        create_on_update: true,
         generation: Generation::None,
         prepare_create,
         prepare_update,
@@ -37,6 +39,7 @@ pub(super) const SERVICES: Resource = Resource {
         validate_update,
         validate_status,
         warnings,
+        status_warnings,
         returns_deleted: true,
         ..Strategy::WITH_STATUS
     },
@@ -145,97 +148,4 @@ pub(super) fn externally_accessible(spec: &Value) -> bool {
 /// Whether a Service stands for its endpoints without an address of its own.
 pub(super) fn headless(spec: &Value) -> bool {
     spec.text("clusterIP") == "None"
-}
-
-fn prepare_create(object: &mut Value, _: &Context<'_>) {
-    object.set_at(&["status"], map! { "loadBalancer" => Map::new() }.into());
-    let Some(spec) = object_mut(object, &["spec"]) else { return };
-    let address = spec.text("clusterIP").to_owned();
-    if !address.is_empty() && spec.list("clusterIPs").is_empty() {
-        spec.set_at(&["clusterIPs"], vec![address].into());
-    }
-    families(spec);
-}
-
-/// The families of addresses, on a cluster with IPv4 only: headless services without a selector take part in both.
-fn families(spec: &mut Value) {
-    if spec.text("type") == "ExternalName" {
-        return;
-    }
-    let both = headless(spec) && spec.members("selector").is_empty();
-    if both && !spec.has("ipFamilyPolicy") && spec.list("ipFamilies").is_empty() {
-        spec.set_at(&["ipFamilyPolicy"], "RequireDualStack".into());
-        spec.set_at(&["ipFamilies"], vec!["IPv4", "IPv6"].into());
-        return;
-    }
-    default_to(spec, "ipFamilyPolicy", "SingleStack");
-    if spec.list("ipFamilies").is_empty() {
-        spec.set_at(&["ipFamilies"], vec!["IPv4"].into());
-    }
-}
-
-/// Keeps what was allocated where the client leaves it out, and drops what a new type has no use for.
-fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
-    let before = old.sub("spec");
-    let Some(spec) = object_mut(object, &["spec"]) else { return };
-    let needs_address = |s: &Value| s.text("type") != "ExternalName";
-    let needs_node_port = |s: &Value| matches!(s.text("type"), "NodePort" | "LoadBalancer");
-    if needs_address(spec) && needs_address(before) {
-        if spec.text("clusterIP").is_empty() {
-            spec.set_at(&["clusterIP"], before.text("clusterIP").into());
-        }
-        if spec.list("clusterIPs").is_empty() && spec.text("clusterIP") == before.text("clusterIP") {
-            spec.set_at(&["clusterIPs"], before.sub("clusterIPs").clone());
-        }
-    }
-    if spec.text("clusterIP") != before.text("clusterIP") && spec.sub("clusterIPs") == before.sub("clusterIPs") {
-        match spec.text("clusterIP").to_owned() {
-            address if address.is_empty() => {
-                spec.remove_at(&["clusterIPs"]);
-            }
-            address => spec.set_at(&["clusterIPs"], vec![address].into()),
-        }
-    }
-    if needs_node_port(spec) && needs_node_port(before) {
-        let known = |port: &Value| {
-            let same = |p: &&Value| p.text("protocol") == port.text("protocol") && p.int("port") == port.int("port");
-            before.list("ports").iter().find(same).map(|p| p.int("nodePort"))
-        };
-        for port in list_mut(spec, "ports") {
-            if let (0, Some(number)) = (port.int("nodePort"), known(port).filter(|n| *n != 0)) {
-                port.set_at(&["nodePort"], Value::Int(number));
-            }
-        }
-    }
-    if !needs_address(spec) && needs_address(before) {
-        for key in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
-            if spec.sub(key) == before.sub(key) {
-                spec.remove_at(&[key]);
-            }
-        }
-    }
-    if needs_node_port(before) && !needs_node_port(spec) {
-        for (port, old) in list_mut(spec, "ports").iter_mut().zip(before.list("ports")) {
-            if port.int("nodePort") == old.int("nodePort") {
-                port.remove_at(&["nodePort"]);
-            }
-        }
-    }
-    if externally_accessible(before)
-        && !externally_accessible(spec)
-        && spec.text("externalTrafficPolicy") == before.text("externalTrafficPolicy")
-    {
-        spec.remove_at(&["externalTrafficPolicy"]);
-    }
-    if spec.text("type") != "LoadBalancer" {
-        for key in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
-            if spec.sub(key) == before.sub(key) {
-                spec.remove_at(&[key]);
-            }
-        }
-    }
-    families(spec);
-    if object.sub("spec").text("type") != "LoadBalancer" {
-        object.set_at(&["status", "loadBalancer"], Map::new().into());
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::endpoints::special;
 use super::service::{externally_accessible, headless};
+use super::service_given::{needs_health_check, prefers_as_before, stands_for_any};
 use crate::check::{self, Errors};
 use crate::net;
 use crate::read::Read;
@@ -16,15 +17,62 @@ const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 
 /// Checks a Service to be created.
 pub(super) fn validate(object: &Value) -> Errors {
-    let alone = allocation(object.sub("spec"));
+    let alone = allocation(object.sub("spec"), &Value::Null);
     if alone.is_empty() { whole(object) } else { alone }
 }
 
-/// What keeps a Service from getting its addresses. Upstream gives them first, and says nothing else then.
-fn allocation(spec: &Value) -> Errors {
+/// What keeps a Service from getting its addresses; `before` is null for a new one. Upstream gives them first, and says
+/// nothing else then. Each step is looked at if the ones before it found nothing.
+fn allocation(spec: &Value, before: &Value) -> Errors {
     let mut out = Errors::new();
-    addresses(spec, &Path::ROOT.child("spec"), &mut out);
+    if spec.text("type") == "ExternalName" || prefers_as_before(spec, before) {
+        return out;
+    }
+    let path = Path::ROOT.child("spec");
+    addresses(spec, &path, &mut out);
+    if out.is_empty() {
+        stacks(spec, before, &path, &mut out);
+    }
+    // Those that stand for the endpoints of others may say what they like.
+    if out.is_empty() && !stands_for_any(spec) {
+        of_cluster(spec, &path, &mut out);
+    }
     out
+}
+
+/// Checks that policy, families and addresses are about as many stacks.
+fn stacks(spec: &Value, before: &Value, path: &Path<'_>, out: &mut Errors) {
+    const SINGLE: &str = "SingleStack";
+    let policy = spec.text("ipFamilyPolicy");
+    let mut refuse = |why: String| out.push(FieldError::invalid(&path.child("ipFamilyPolicy"), policy, why));
+    for (key, what, all) in [("clusterIPs", "cluster IP", "cluster IPs"), ("ipFamilies", "IP family", "IP families")] {
+        let count = spec.list(key).len();
+        if policy != SINGLE && !before.is_null() && (1..before.list(key).len()).contains(&count) {
+            refuse(format!("must be '{SINGLE}' to release the secondary {what}"));
+        }
+        if policy == SINGLE && count == 2 {
+            refuse(format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {all} are specified"));
+        }
+    }
+    let (list, at) = (spec.strings("clusterIPs"), path.child("clusterIPs"));
+    let missing = list.iter().enumerate().skip(spec.list("ipFamilies").len());
+    for (i, address) in missing.take_while(|(_, address)| **address != "None") {
+        if net::parse_ip(address).is_some_and(|address| !address.to_canonical().is_ipv4()) {
+            out.push(FieldError::invalid(&at.index(i), shown_list(&list), "IPv6 is not configured on this cluster"));
+        }
+    }
+}
+
+/// Checks that the cluster has what is asked for: it has IPv4 only.
+fn of_cluster(spec: &Value, path: &Path<'_>, out: &mut Errors) {
+    if spec.text("ipFamilyPolicy") == "RequireDualStack" {
+        let why = "this cluster is not configured for dual-stack services";
+        out.push(FieldError::invalid(&path.child("ipFamilyPolicy"), "RequireDualStack", why));
+    }
+    let families = path.child("ipFamilies");
+    for (i, family) in spec.strings("ipFamilies").into_iter().enumerate().filter(|(_, f)| *f == "IPv6") {
+        out.push(FieldError::invalid(&families.index(i), family, "not configured on this cluster"));
+    }
 }
 
 fn whole(object: &Value) -> Errors {
@@ -177,10 +225,8 @@ fn shown_list(list: &[&str]) -> Shown {
     Shown::raw(object::go::string_list(list))
 }
 
+/// Checks addresses, families and policy by themselves.
 fn addresses(spec: &Value, path: &Path<'_>, out: &mut Errors) {
-    if spec.text("type") == "ExternalName" {
-        return;
-    }
     let at = path.child("clusterIPs");
     let list = spec.strings("clusterIPs");
     match (spec.text("clusterIP"), list.first()) {
@@ -241,16 +287,6 @@ fn addresses(spec: &Value, path: &Path<'_>, out: &mut Errors) {
             }
         }
     }
-    // The cluster has IPv4 only; headless services without a selector may say what they like.
-    if out.is_empty() && !(headless(spec) && spec.members("selector").is_empty()) {
-        if spec.text("ipFamilyPolicy") == "RequireDualStack" {
-            let why = "this cluster is not configured for dual-stack services";
-            out.push(FieldError::invalid(&path.child("ipFamilyPolicy"), "RequireDualStack", why));
-        }
-        for (i, family) in wanted.iter().enumerate().filter(|(_, f)| **f == "IPv6") {
-            out.push(FieldError::invalid(&families.index(i), *family, "not configured on this cluster"));
-        }
-    }
 }
 
 /// The networks from which a load balancer takes connections; the field, or the annotation from before there was one.
@@ -277,11 +313,6 @@ fn source_ranges(object: &Value, path: &Path<'_>, out: &mut Errors) {
             net::cidr(range.trim(), &at, out);
         }
     }
-}
-
-/// Whether a load balancer asks nodes whether they have endpoints.
-fn needs_health_check(spec: &Value) -> bool {
-    spec.text("type") == "LoadBalancer" && spec.text("externalTrafficPolicy") == "Local"
 }
 
 fn traffic(spec: &Value, path: &Path<'_>, out: &mut Errors) {
@@ -314,7 +345,7 @@ fn traffic(spec: &Value, path: &Path<'_>, out: &mut Errors) {
 
 /// Checks a changed Service.
 pub(super) fn validate_update(new: &Value, old: &Value) -> Errors {
-    let mut out = allocation(new.sub("spec"));
+    let mut out = allocation(new.sub("spec"), old.sub("spec"));
     if !out.is_empty() {
         return out;
     }
@@ -416,6 +447,18 @@ pub(super) fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
     out
 }
 
+/// Warnings about addresses that a load balancer reports. (Upstream names the entry, not its member.)
+pub(super) fn status_warnings(object: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    let status = Path::ROOT.child("status");
+    let balancer = status.child("loadBalancer");
+    let at = balancer.child("ingress");
+    for (i, ingress) in object.sub("status").sub("loadBalancer").list("ingress").iter().enumerate() {
+        net::ip_warning(ingress.text("ip"), &at.index(i), &mut out);
+    }
+    out
+}
+
 /// Checks what a load balancer reports.
 pub(super) fn validate_status(new: &Value, _: &Value) -> Errors {
     let mut out = Errors::new();
@@ -492,6 +535,46 @@ mod tests {
             let found = validate(&service(&format!("{{{base},{own}}}")));
             assert_eq!(texts(&found), [wanted], "{own}");
         }
+    }
+
+    #[test]
+    fn addresses_are_of_as_many_stacks_as_the_policy_says() {
+        const SINGLE: &str =
+            r#""clusterIP":"None","clusterIPs":["None"],"ipFamilies":["IPv4","IPv6"],"ipFamilyPolicy":"SingleStack""#;
+        const BOTH: &str = r#""clusterIP":"None","clusterIPs":["None"],"ipFamilies":["IPv4","IPv6"],"ipFamilyPolicy":"RequireDualStack""#;
+        for (new, old, wanted) in [
+            (
+                SINGLE,
+                "",
+                r#"spec.ipFamilyPolicy: Invalid value: "SingleStack": must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"#,
+            ),
+            (
+                r#""clusterIP":"fd00::1","clusterIPs":["fd00::1"],"ipFamilyPolicy":"SingleStack""#,
+                "",
+                r#"spec.clusterIPs[0]: Invalid value: []string{"fd00::1"}: IPv6 is not configured on this cluster"#,
+            ),
+            (
+                r#""clusterIP":"None","clusterIPs":["None"],"ipFamilies":["IPv4"],"ipFamilyPolicy":"RequireDualStack""#,
+                BOTH,
+                r#"spec.ipFamilyPolicy: Invalid value: "RequireDualStack": must be 'SingleStack' to release the secondary IP family"#,
+            ),
+            (
+                r#""clusterIP":"10.0.0.8","clusterIPs":["10.0.0.8"],"ipFamilies":["IPv4"],"ipFamilyPolicy":"RequireDualStack""#,
+                "",
+                r#"spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services"#,
+            ),
+        ] {
+            let spec = |text: &str| service(&format!(r#"{{"type":"ClusterIP",{text}}}"#));
+            let before = if old.is_empty() { Value::Null } else { spec(old).sub("spec").clone() };
+            assert_eq!(texts(&allocation(spec(new).sub("spec"), &before)), [wanted], "{new}");
+        }
+    }
+
+    #[test]
+    fn odd_addresses_of_a_load_balancer_are_named() {
+        let object = json::parse(br#"{"status":{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"},{"ip":"1.2.3.04"}]}}}"#);
+        let why = r#"status.loadBalancer.ingress[1]: non-standard IP address "1.2.3.04" will be considered invalid in a future Kubernetes release: use "1.2.3.4""#;
+        assert_eq!(status_warnings(&object.unwrap()), [why]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::claim;
 use crate::gostruct;
 use crate::pod::{self, resources};
 use crate::read::{Read, default_text, object_mut};
-use crate::resource::{Column, Generation, Resource, SelectableField, Strategy, Subresource, Version};
+use crate::resource::{Column, Generation, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path};
@@ -29,7 +29,6 @@ pub(super) const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
         Column::wide("VolumeMode", "string"),
     ],
     cells: claim_cells,
-    selectable: &[SelectableField { name: "name", value: |object| object.name().to_owned() }],
     strategy: Strategy {
         generation: Generation::None,
         returns_deleted: true,
@@ -37,7 +36,11 @@ pub(super) const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
             drop_attributes_class(object, old);
             drop_foreign_source(object, old);
         },
-        prepare_create: |object, _| object.set_at(&["status"], map! { "phase" => "Pending" }.into()),
+        prepare_create: |object, _| {
+            object.set_at(&["status"], map! { "phase" => "Pending" }.into());
+            match_sources(object, &Value::Null);
+        },
+        prepare_update: |object, old, _| match_sources(object, old),
         prepare_status: |object, old, _| drop_modification(object, old),
         validate: validate_claim,
         validate_update: validate_claim_update,
@@ -64,9 +67,33 @@ pub(super) const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
 
 /// Drops a source in another namespace, which is off.
 fn drop_foreign_source(object: &mut Value, old: &Value) {
-    let is_foreign = |claim: &Value| !claim.sub("spec").sub("dataSourceRef").text("namespace").is_empty();
-    if is_foreign(object) && !is_foreign(old) {
+    let is_foreign = !object.sub("spec").sub("dataSourceRef").text("namespace").is_empty();
+    if is_foreign && !old.sub("spec").has("dataSourceRef") {
         object.remove_at(&["spec", "dataSourceRef"]);
+    }
+}
+
+/// `dataSource` is the old name of `dataSourceRef`, and takes claims and snapshots only: others are dropped there without
+/// a word (KEP 1495). Where one of the two is said, the other says the same.
+fn match_sources(object: &mut Value, old: &Value) {
+    const PARTS: [&str; 3] = ["apiGroup", "kind", "name"];
+    let Some(spec) = object_mut(object, &["spec"]) else { return };
+    let had = ["dataSource", "dataSourceRef"].iter().any(|key| old.sub("spec").has(key));
+    let source = spec.sub("dataSource");
+    let kind = (source.text("apiGroup"), source.text("kind"));
+    let known = matches!(kind, ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot"));
+    if !had && !spec.has("dataSourceRef") && !known {
+        spec.remove_at(&["dataSource"]);
+    }
+    let (from, to) = match (spec.has("dataSource"), spec.has("dataSourceRef")) {
+        (true, false) => ("dataSource", "dataSourceRef"),
+        (false, true) if spec.sub("dataSourceRef").text("namespace").is_empty() => ("dataSourceRef", "dataSource"),
+        _ => return,
+    };
+    for part in PARTS {
+        if let Some(value) = spec.at(&[from, part]).filter(|value| !value.is_null()).cloned() {
+            spec.set_at(&[to, part], value);
+        }
     }
 }
 
@@ -231,4 +258,37 @@ fn allocated_name(name: &str, path: &Path<'_>, out: &mut Errors) -> bool {
         out.push(FieldError::not_supported(path, name, &["storage"]));
     }
     out.len() == before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn the_two_names_of_a_source_say_the_same() {
+        const CLAIM: &str = r#"{"kind":"PersistentVolumeClaim","name":"a"}"#;
+        const OTHER: &str = r#"{"apiGroup":"a.io","kind":"Backup","name":"a"}"#;
+        let both = |source: &str| format!(r#"{{"dataSource":{source},"dataSourceRef":{source}}}"#);
+        for (new, old, wanted) in [
+            (format!(r#"{{"dataSource":{CLAIM}}}"#), "{}", both(CLAIM)),
+            (format!(r#"{{"dataSourceRef":{OTHER}}}"#), "{}", both(OTHER)),
+            // Nobody but a client that knows the new name gets more than claims and snapshots.
+            (format!(r#"{{"dataSource":{OTHER}}}"#), "{}", "{}".to_owned()),
+            (format!(r#"{{"dataSource":{OTHER}}}"#), &both(OTHER), both(OTHER)),
+            (format!(r#"{{"dataSource":{OTHER},"dataSourceRef":{CLAIM}}}"#), "{}", {
+                format!(r#"{{"dataSource":{OTHER},"dataSourceRef":{CLAIM}}}"#)
+            }),
+            (
+                r#"{"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"a","namespace":"b"}}"#.to_owned(),
+                "{}",
+                r#"{"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"a","namespace":"b"}}"#.to_owned(),
+            ),
+        ] {
+            let claim = |spec: &str| json::parse(format!(r#"{{"spec":{spec}}}"#).as_bytes()).unwrap();
+            let mut object = claim(&new);
+            match_sources(&mut object, &claim(old));
+            assert_eq!(json::to_string(object.sub("spec")), wanted, "{new} {old}");
+        }
+    }
 }
