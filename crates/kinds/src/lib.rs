@@ -52,6 +52,6 @@ pub use definitions::{Definition, definitions};
 pub use groups::flowcontrol::bootstrap::{flow_schemas, priority_levels};
 pub use patch_schema::PatchSchema;
 pub use resource::{
-    ALL_VERBS, CHANGE_VERBS, Column, Context, Conversion, Ended, Generation, Parts, Propagation, Resource,
-    SelectableField, Storage, Strategy, Subresource, User, Version,
+    ALL_VERBS, CHANGE_VERBS, Column, Context, Conversion, Ended, Generation, MetadataChecks, Parts, Propagation,
+    Resource, SelectableField, Storage, Strategy, Subresource, User, Version,
 };

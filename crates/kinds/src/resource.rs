@@ -131,13 +131,13 @@ pub struct SelectableField {
 /// What a write changes beside what the client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generation {
-    /// The kind keeps no generation.
+    /// The kind keeps no generation: it stays what it was when the object was made, if anything.
     None,
     /// It is 1 from the start and counts the changes of these top-level parts (`spec`, `metadata.annotations`).
     Counts(&'static [&'static [&'static str]]),
     /// It is set to 1 by the create and stays.
     One,
-    /// It is absent from the start and counts the changes of these parts.
+    /// It is left alone at the start, and counts the changes of these parts.
     Later(&'static [&'static [&'static str]]),
 }
 
@@ -172,6 +172,25 @@ pub struct User {
     pub extra: Vec<(String, Vec<String>)>,
 }
 
+/// What upstream checks of the metadata for a kind by itself, beside what it checks for all kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetadataChecks {
+    /// Whether a create checks them. Where it does not, a name only has to fit into a path, which is said when
+    /// everything else is right.
+    pub create: bool,
+    /// How often an update checks them as those of a new object.
+    pub anew: usize,
+    /// Whether an update checks what changed.
+    pub update: bool,
+    /// Whether an update through `/status` checks what changed.
+    pub status: bool,
+}
+
+impl MetadataChecks {
+    /// Each write once, as most kinds have it.
+    pub const ONCE: MetadataChecks = MetadataChecks { create: true, anew: 0, update: true, status: true };
+}
+
 /// Parts of an object, each as the names on the way to it.
 pub type Parts = &'static [&'static [&'static str]];
 
@@ -180,6 +199,8 @@ pub type Parts = &'static [&'static [&'static str]];
 pub struct Strategy {
     /// The rule for names.
     pub name: NameCheck,
+    /// What is checked of the metadata.
+    pub metadata: MetadataChecks,
     /// Whether an update of an absent object makes it.
     pub create_on_update: bool,
     /// Whether an update without a resourceVersion is taken.
@@ -237,6 +258,7 @@ impl Strategy {
     /// The rules that most kinds follow: names are DNS subdomains, updates need no resourceVersion, no generation.
     pub const PLAIN: Strategy = Strategy {
         name: names::dns1123_subdomain,
+        metadata: MetadataChecks::ONCE,
         create_on_update: false,
         unconditional_update: true,
         generation: Generation::None,
@@ -393,13 +415,8 @@ impl Resource {
             put(object, part, zero.at(part).cloned());
         }
         let meta = object.metadata_mut();
-        match self.strategy.generation {
-            Generation::None | Generation::Later(_) => {
-                meta.remove("generation");
-            }
-            _ => {
-                meta.insert("generation", 1);
-            }
+        if matches!(self.strategy.generation, Generation::Counts(_) | Generation::One) {
+            meta.insert("generation", 1);
         }
         self.drop_disabled(object, &Value::Null);
         (self.strategy.prepare_create)(object, context);
@@ -417,9 +434,7 @@ impl Resource {
 
     /// Makes a decoded object ready for an update: restores what a client may not change, moves the generation.
     pub fn prepare_update(&self, object: &mut Value, old: &Value, context: &Context<'_>) {
-        for part in self.strategy.reset {
-            put(object, part, old.at(part).cloned());
-        }
+        restore(object, old, self.strategy.reset);
         self.drop_disabled(object, old);
         (self.strategy.prepare_update)(object, old, context);
         let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int);
@@ -445,9 +460,7 @@ impl Resource {
 
     /// Makes a decoded object ready for an update through `/status`.
     pub fn prepare_status(&self, object: &mut Value, old: &Value, context: &Context<'_>) {
-        for part in self.strategy.reset_status {
-            put(object, part, old.at(part).cloned());
-        }
+        restore(object, old, self.strategy.reset_status);
         let generation = old.at(&["metadata", "generation"]).cloned();
         put(object, &["metadata", "generation"], generation);
         (self.strategy.prepare_status)(object, old, context);
@@ -462,18 +475,28 @@ impl Resource {
 
     /// Checks an object to be created, metadata first.
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let empty = Map::new();
-        let meta = object.metadata().unwrap_or(&empty);
-        let mut errors = metadata::validate(meta, self.namespaced, self.strategy.name, &Path::ROOT.child("metadata"));
+        let own = (self.strategy.validate)(object);
+        if !self.strategy.metadata.create {
+            return if own.is_empty() { self.validate_new_metadata(object, names::path_segment) } else { own };
+        }
+        let mut errors = self.validate_new_metadata(object, self.strategy.name);
         errors.extend(self.validate_finalizers(object));
-        errors.extend((self.strategy.validate)(object));
+        errors.extend(own);
         errors
     }
 
     /// Checks an updated object against the old one, metadata first.
     pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = self.validate_update_metadata(object, old);
-        errors.extend(self.validate_finalizers(object));
+        let checks = self.strategy.metadata;
+        let mut errors = Vec::new();
+        for _ in 0..checks.anew {
+            errors.extend(self.validate_new_metadata(object, self.strategy.name));
+            errors.extend(self.validate_finalizers(object));
+        }
+        if checks.update {
+            errors.extend(self.validate_update_metadata(object, old));
+            errors.extend(self.validate_finalizers(object));
+        }
         errors.extend((self.strategy.validate_update)(object, old));
         errors
     }
@@ -496,15 +519,40 @@ impl Resource {
 
     /// Checks an update through `/status`, metadata first.
     pub fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = self.validate_update_metadata(object, old);
+        let mut errors = Vec::new();
+        if self.strategy.metadata.status {
+            errors.extend(self.validate_update_metadata(object, old));
+        }
         errors.extend((self.strategy.validate_status)(object, old));
         errors
+    }
+
+    fn validate_new_metadata(&self, object: &Value, name: NameCheck) -> Vec<FieldError> {
+        let empty = Map::new();
+        let meta = object.metadata().unwrap_or(&empty);
+        metadata::validate(meta, self.namespaced, name, &Path::ROOT.child("metadata"))
     }
 
     fn validate_update_metadata(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let empty = Map::new();
         let (meta, old) = (object.metadata().unwrap_or(&empty), old.metadata().unwrap_or(&empty));
         metadata::validate_update(meta, old, &Path::ROOT.child("metadata"))
+    }
+}
+
+/// What upstream gives nobody who only writes a status.
+pub(crate) const METADATA_OF_OTHERS: Parts = &[
+    &["metadata", "labels"],
+    &["metadata", "annotations"],
+    &["metadata", "finalizers"],
+    &["metadata", "ownerReferences"],
+    &["metadata", "deletionTimestamp"],
+];
+
+/// Gives an object the parts of another; what that one has not goes.
+pub(crate) fn restore(object: &mut Value, from: &Value, parts: Parts) {
+    for part in parts {
+        put(object, part, from.at(part).cloned());
     }
 }
 

@@ -4,7 +4,7 @@ use crate::check::{self, Errors};
 use crate::conditions;
 use crate::gostruct;
 use crate::read::Read;
-use crate::resource::{Column, Parts, Resource, Strategy, Subresource, Version};
+use crate::resource::{Column, MetadataChecks, Parts, Resource, Strategy, Subresource, Version};
 use crate::table;
 use object::Value;
 use object::field::{FieldError, Path, Shown};
@@ -38,6 +38,7 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
     strategy: Strategy {
         reset_status: STATUS_LEAVES,
         unconditional_update: false,
+        metadata: MetadataChecks { create: false, anew: 0, update: false, status: false },
         validate,
         validate_update: |new, _| validate(new),
         validate_status,
@@ -77,9 +78,9 @@ fn validate(object: &Value) -> Errors {
 fn validate_status(new: &Value, _: &Value) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("status");
+    conditions::validate(new.sub("status").list("conditions"), &path.child("conditions"), &mut out);
     for key in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
         check::not_negative(new.sub("status"), key, &path, &mut out);
     }
-    conditions::validate(new.sub("status").list("conditions"), &path.child("conditions"), &mut out);
     out
 }

@@ -2,7 +2,7 @@
 
 use crate::check::{self, Errors};
 use crate::read::{Read, default_text, list_mut, object_mut};
-use crate::resource::{Column, Resource, Strategy, Version};
+use crate::resource::{Column, MetadataChecks, Resource, Strategy, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path, Shown};
@@ -10,7 +10,12 @@ use object::{Value, go, names};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-const STRATEGY: Strategy = Strategy { name: names::path_segment, create_on_update: true, ..Strategy::PLAIN };
+const STRATEGY: Strategy = Strategy {
+    name: names::path_segment,
+    metadata: MetadataChecks { anew: 2, ..MetadataChecks::ONCE },
+    create_on_update: true,
+    ..Strategy::PLAIN
+};
 
 pub(crate) const RESOURCES: &[Resource] = &[
     Resource {
@@ -35,7 +40,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         cells: table::name_and_creation,
         strategy: Strategy {
             validate: validate_cluster_role,
-            validate_update: |new, _| validate_cluster_role(new),
+            validate_update: |new, _| twice(validate_cluster_role(new)),
             ..STRATEGY
         },
         ..Resource::new(
@@ -65,7 +70,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         cells: table::name_and_creation,
         strategy: Strategy {
             validate: |object| rules(object, true),
-            validate_update: |new, _| rules(new, true),
+            validate_update: |new, _| twice(rules(new, true)),
             ..STRATEGY
         },
         ..Resource::new(GROUP, "Role", "roles", &[Version::stored("v1", "io.k8s.api.rbac.v1.Role")])
@@ -114,6 +119,12 @@ fn default_binding(object: &mut Value) {
             default_text(subject, "apiGroup", GROUP);
         }
     }
+}
+
+/// Upstream runs the checks of a new object twice when it is updated, and reports what they find as often.
+fn twice(mut errors: Errors) -> Errors {
+    errors.extend_from_within(..);
+    errors
 }
 
 fn rules(object: &Value, namespaced: bool) -> Errors {
@@ -203,7 +214,7 @@ fn subject(subject: &Value, namespaced: bool, path: &Path<'_>, out: &mut Errors)
 }
 
 fn validate_binding_update(new: &Value, old: &Value, namespaced: bool) -> Errors {
-    let mut out = validate_binding(new, namespaced);
+    let mut out = twice(validate_binding(new, namespaced));
     let role = new.sub("roleRef");
     if role != old.sub("roleRef") {
         let part = |key: &str| go::quote(role.text(key));

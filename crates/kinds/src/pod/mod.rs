@@ -25,5 +25,5 @@ pub(crate) use spec::{validate_pod, validate_template, validate_template_metadat
 pub(crate) use volumes::{TOO_LONG, csi_driver_name, one_source, shown as shown_source};
 pub(crate) use warnings::{
     changed_template_warnings, fraction, name_warning, old_label, old_sources, pod_warnings, selector_terms,
-    template_warnings, template_warnings_at, workload_warnings,
+    template_warnings, template_warnings_at, warnings_of, workload_warnings,
 };

@@ -60,7 +60,7 @@ pub(crate) fn pod_warnings(pod: &Value, old: Option<&Value>) -> Vec<String> {
 }
 
 /// Warnings about a pod or template at a path, in upstream's order.
-fn warnings_of(object: &Value, path: &Path<'_>) -> Vec<String> {
+pub(crate) fn warnings_of(object: &Value, path: &Path<'_>) -> Vec<String> {
     let mut out = Vec::new();
     let (spec, spec_path) = (object.sub("spec"), path.child("spec"));
     labels_of_nodes(spec, &spec_path, &mut out);

@@ -5,7 +5,7 @@ use crate::check::{self, Errors};
 use crate::gostruct;
 use crate::pod;
 use crate::read::{Read, default_text, default_to, object_mut};
-use crate::resource::{Column, Context, Resource, Strategy, Subresource, Version};
+use crate::resource::{Column, Context, MetadataChecks, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path, Shown};
@@ -33,6 +33,7 @@ pub(super) const DAEMONSETS: Resource = Resource {
     ],
     cells,
     strategy: Strategy {
+        metadata: MetadataChecks { anew: 1, ..MetadataChecks::ONCE },
         prepare_create,
         prepare_update,
         validate,

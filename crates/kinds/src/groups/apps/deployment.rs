@@ -28,6 +28,9 @@ pub(super) const DEPLOYMENTS: Resource = Resource {
     cells,
     strategy: Strategy {
         generation: Generation::Counts(&[&["spec"], &["metadata", "annotations"]]),
+        // Labels do not belong to the controller, which writes the status.
+        reset_status: &[&["spec"], &["metadata", "labels"]],
+        prepare_status: workload::drop_terminating,
         validate,
         validate_update,
         validate_status,

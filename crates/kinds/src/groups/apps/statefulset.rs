@@ -8,7 +8,7 @@ use crate::resource::{Column, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path, Shown};
-use object::{Map, Value, go};
+use object::{Map, Value, go, names};
 
 pub(super) const STATEFULSETS: Resource = Resource {
     short_names: &["sts"],
@@ -22,7 +22,16 @@ pub(super) const STATEFULSETS: Resource = Resource {
         Column::wide("Images", "string"),
     ],
     cells,
-    strategy: Strategy { drop_disabled, validate, validate_update, validate_status, warnings, ..STRATEGY },
+    strategy: Strategy {
+        // Pods have the name for a host name.
+        name: names::dns1123_label,
+        drop_disabled,
+        validate,
+        validate_update,
+        validate_status,
+        warnings,
+        ..STRATEGY
+    },
     ..Resource::new(
         "apps",
         "StatefulSet",
@@ -163,9 +172,19 @@ fn validate_update(new: &Value, old: &Value) -> Errors {
     out
 }
 
-/// The warnings about the template, and about a history without an end.
+/// The warnings about the templates, and about a history without an end.
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     let mut out = pod::template_warnings(object, old);
+    let path = Path::ROOT.child("spec");
+    let claims = path.child("volumeClaimTemplates");
+    for (i, claim) in object.sub("spec").list("volumeClaimTemplates").iter().enumerate() {
+        let at = claims.index(i);
+        // Upstream leaves a step out of the path of a create, and writes it in Go's way for an update.
+        let at = if old.is_some() { at.child("Spec") } else { at };
+        let requests = at.child("resources.requests");
+        let storage = claim.sub("spec").sub("resources").sub("requests").sub("storage");
+        pod::fraction(storage, &requests.key("storage"), &mut out);
+    }
     if object.sub("spec").int("revisionHistoryLimit") < 0 {
         let why = "a negative value retains all historical revisions; a value >= 0 is recommended";
         out.push(format!("spec.revisionHistoryLimit: {why}"));

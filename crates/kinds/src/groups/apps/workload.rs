@@ -4,23 +4,24 @@ use crate::check::{self, Errors};
 use crate::gostruct;
 use crate::pod;
 use crate::read::Read;
-use crate::resource::{Generation, Parts, Strategy};
+use crate::resource::{Context, Generation, Strategy};
 use object::Value;
 use object::field::{FieldError, Path};
-
-/// `status` and `metadata.labels` belong to others than the controller that writes the status.
-pub(super) const STATUS_LEAVES: Parts = &[&["spec"], &["metadata", "labels"]];
 
 /// Where the template of the pods is.
 pub(crate) const TEMPLATE: &[&str] = &["spec", "template"];
 
 /// The strategy that workloads share.
-pub(super) const STRATEGY: Strategy = Strategy {
-    generation: Generation::Counts(&[&["spec"]]),
-    reset_status: STATUS_LEAVES,
-    template: TEMPLATE,
-    ..Strategy::WITH_STATUS
-};
+pub(super) const STRATEGY: Strategy =
+    Strategy { generation: Generation::Counts(&[&["spec"]]), template: TEMPLATE, ..Strategy::WITH_STATUS };
+
+/// Drops how many pods are on their way out, which is off.
+pub(super) fn drop_terminating(object: &mut Value, old: &Value, _: &Context<'_>) {
+    const TERMINATING: [&str; 2] = ["status", "terminatingReplicas"];
+    if old.at(&TERMINATING).is_none_or(Value::is_null) {
+        object.remove_at(&TERMINATING);
+    }
+}
 
 /// What a kind of workload calls itself in messages.
 #[derive(Clone, Copy)]

@@ -1,12 +1,12 @@
 //! CronJobs.
 
 use super::cron;
-use super::job::default_spec;
+use super::job::{default_spec, warnings_of_spec};
 use super::job_checks::template_of_job;
 use crate::check::{self, Errors};
 use crate::pod;
 use crate::read::{Read, default_text, default_to, object_mut};
-use crate::resource::{Column, Parts, Resource, Strategy, Subresource, Version};
+use crate::resource::{Column, MetadataChecks, Parts, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::Value;
@@ -33,6 +33,7 @@ pub(super) const CRONJOBS: Resource = Resource {
     cells,
     strategy: Strategy {
         reset_status: STATUS_LEAVES,
+        metadata: MetadataChecks { status: false, ..MetadataChecks::ONCE },
         template: &["spec", "jobTemplate", "spec", "template"],
         validate: |object| {
             let mut out = Errors::new();
@@ -49,8 +50,15 @@ pub(super) const CRONJOBS: Resource = Resource {
         warnings: |object, old| {
             let mut out: Vec<String> =
                 if old.is_none() { pod::name_warning(object.name()).into_iter().collect() } else { Vec::new() };
-            let template = ["spec", "jobTemplate", "spec", "template"];
-            out.extend(pod::template_warnings_at(object, old, &template));
+            out.extend(warnings_of_spec(object, old, &["spec", "jobTemplate", "spec"]));
+            if old.is_some() && object.sub("spec").text("schedule").contains("TZ") {
+                // The path is upstream's.
+                out.push(
+                    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
+                     https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+                        .to_owned(),
+                );
+            }
             out
         },
         ..Strategy::WITH_STATUS

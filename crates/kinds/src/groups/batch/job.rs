@@ -4,10 +4,13 @@ use super::job_checks::{NAME, UID, validate, validate_update};
 use super::job_status::validate_status;
 use crate::pod;
 use crate::read::{Read, default_text, default_to, list_mut, object_mut};
-use crate::resource::{Column, Context, Parts, Propagation, Resource, SelectableField, Strategy, Subresource, Version};
+use crate::resource::{
+    Column, Context, MetadataChecks, Parts, Propagation, Resource, SelectableField, Strategy, Subresource, Version,
+};
 use crate::table;
 use jiff::Timestamp;
 use object::Value;
+use object::field::Path;
 
 const STATUS_LEAVES: Parts = &[&["spec"]];
 
@@ -37,7 +40,13 @@ pub(super) const JOBS: Resource = Resource {
         validate,
         validate_update,
         validate_status,
-        warnings: pod::workload_warnings,
+        warnings: |object, old| {
+            let mut out: Vec<String> =
+                if old.is_none() { pod::name_warning(object.name()).into_iter().collect() } else { Vec::new() };
+            out.extend(warnings_of_spec(object, old, &["spec"]));
+            out
+        },
+        metadata: MetadataChecks { anew: 1, ..MetadataChecks::ONCE },
         delete_warning: "child pods are preserved by default when jobs are deleted; set \
                          propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress \
                          this warning",
@@ -128,6 +137,30 @@ pub(super) fn default_spec(spec: &mut Value) {
     if let Some(template) = spec.get_mut("template") {
         pod::default_template(template);
     }
+}
+
+/// The warnings about the specification of jobs at a path, repeated with each new generation.
+pub(super) fn warnings_of_spec(object: &Value, old: Option<&Value>, path: &[&str]) -> Vec<String> {
+    const MANY_INDEXES: i64 = 100_000;
+    const MANY_PODS: i64 = 10_000;
+    let generation = |v: &Value| v.at(&["metadata", "generation"]).and_then(Value::as_int);
+    let mut out = Vec::new();
+    let Some(spec) = object.at(path).filter(|_| old.is_none_or(|old| generation(old) != generation(object))) else {
+        return out;
+    };
+    let text = path.join(".");
+    if spec.text("completionMode") == "Indexed"
+        && spec.int("completions") > MANY_INDEXES
+        && spec.int("parallelism") > MANY_PODS
+    {
+        out.push(format!(
+            "{text}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, \
+             Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+        ));
+    }
+    let path = Path::ROOT.child(&text);
+    out.extend(pod::warnings_of(spec.sub("template"), &path.child("template")));
+    out
 }
 
 /// A job selects its pods by its own uid, unless somebody takes care of the selector.

@@ -3,7 +3,10 @@
 use crate::check::{self, Errors};
 use crate::net;
 use crate::read::Read;
-use crate::resource::{Column, Generation, Resource, SelectableField, Strategy, Subresource, Version};
+use crate::resource::{
+    Column, Generation, METADATA_OF_OTHERS, MetadataChecks, Resource, SelectableField, Strategy, Subresource, Version,
+    restore,
+};
 use crate::table;
 use object::field::{FieldError, Path, Shown};
 use object::{Value, go, names};
@@ -27,9 +30,10 @@ pub(super) const IP_ADDRESSES: Resource = Resource {
     }],
     strategy: Strategy {
         name: address_name,
+        metadata: MetadataChecks { anew: 1, ..MetadataChecks::ONCE },
         validate: validate_address,
         validate_update: |new, old| {
-            let mut out = Errors::new();
+            let mut out = validate_address(new);
             let (parent, spec) = (new.sub("spec").sub("parentRef"), Path::ROOT.child("spec"));
             if parent != old.sub("spec").sub("parentRef") {
                 out.push(FieldError::invalid(&spec.child("parentRef"), shown_parent(parent), check::IMMUTABLE));
@@ -94,6 +98,12 @@ pub(super) const SERVICE_CIDRS: Resource = Resource {
         generation: Generation::None,
         reset: &[],
         drops_on_create: false,
+        // What a write of the status leaves as it was has an owner nevertheless: upstream names a group that is none.
+        reset_status: &[],
+        prepare_status: |object, old, _| {
+            restore(object, old, &[&["spec"]]);
+            restore(object, old, METADATA_OF_OTHERS);
+        },
         validate: validate_cidrs,
         validate_update: |new, old| {
             let mut out = Errors::new();
