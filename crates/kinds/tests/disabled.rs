@@ -16,8 +16,8 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
     (
         "",
         "persistentvolumeclaims",
-        r#"{"spec":{"dataSourceRef":{"name":"a"}}}"#,
-        r#"{"spec":{"dataSourceRef":{"name":"a"}}}"#,
+        r#"{"spec":{"dataSource":{"name":"a"},"dataSourceRef":{"name":"a"}}}"#,
+        r#"{"spec":{"dataSource":{"name":"a"},"dataSourceRef":{"name":"a"}}}"#,
     ),
     (
         "apps",
