@@ -6,12 +6,15 @@
 
 mod decoder;
 mod source;
+mod unstructured;
 
 use crate::definitions::{Definition, Field, ListType, Schema, Type};
 use decoder::{Decoder, is_zero};
 use object::json::ordered::Ordered;
 use object::{Value, go};
 use std::fmt;
+
+pub use unstructured::conform;
 
 /// A decoded object.
 #[derive(Clone, Debug, PartialEq)]

@@ -47,7 +47,7 @@ pub mod scale;
 pub mod table;
 
 pub use catalogue::{TOKEN_REQUEST, find, find_kind, group_versions, groups, in_group, optional, resources};
-pub use decode::{Decoded, Issue, decode, decode_text, drop_empty, finish};
+pub use decode::{Decoded, Issue, conform, decode, decode_text, drop_empty, finish};
 pub use definitions::{Definition, definitions};
 pub use groups::flowcontrol::bootstrap::{flow_schemas, priority_levels};
 pub use patch_schema::PatchSchema;

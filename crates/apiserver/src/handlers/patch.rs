@@ -209,11 +209,12 @@ fn decode(request: &mut Request<'_>, patched: Patched, validation: FieldValidati
         }
     }
     let document = value.clone();
-    let (object, unknown) = match incoming::receive(&*request.resource.strategy, value, None, Vec::new(), track) {
-        Ok(received) => received,
-        Err(error) if shown.is_some() => return Err(invalid_patch(quoted(&document), &unstructured_error(&error))),
-        Err(error) => return Err(invalid_patch(quoted(&document), &error)),
+    let strategy = &request.resource.strategy;
+    let received = match shown {
+        Some(_) => strategy.receive_unstructured(&mut value).map(|unknown| (value, unknown)),
+        None => incoming::receive(&**strategy, value, None, Vec::new(), track),
     };
+    let (object, unknown) = received.map_err(|error| invalid_patch(quoted(&document), &error))?;
     if !track {
         return Ok(object);
     }
@@ -293,32 +294,10 @@ fn unconvertible(request: &Request<'_>, config: &Value, error: &str) -> Failure 
     let (group, version, kind) = (&request.resource.group, &request.resource.version, &request.resource.kind);
     let gvk = format!("{group}/{version}, Kind={kind}");
     let (namespace, name) = (config.namespace(), config.name());
-    let error = unstructured_error(error);
     Status::unknown(format!(
         "failed to convert new object ({namespace}/{name}; {gvk}) to proper version: unable to convert unstructured object to {gvk}: {error}"
     ))
     .into()
-}
-
-/// What upstream's converter from unstructured objects says where its JSON reader says `error`.
-fn unstructured_error(error: &str) -> String {
-    let parts = error.strip_prefix("json: cannot unmarshal ").and_then(|rest| {
-        let (word, rest) = rest.split_once(" into Go ")?;
-        Some((word.split(' ').next()?, rest.rsplit_once(" of type ")?.1))
-    });
-    let Some((word, target)) = parts else { return format!("error decoding from json: {error}") };
-    let (ty, kind) = match word {
-        "number" => ("int64", "int64"),
-        "array" => ("[]interface {}", "slice"),
-        "object" => ("map[string]interface {}", "map"),
-        word => (word, word),
-    };
-    match target {
-        _ if target.starts_with("map[") => format!("cannot restore map from {kind}"),
-        _ if target.starts_with("[]") => format!("cannot restore slice from {kind}"),
-        _ if target.starts_with("v1.") => format!("cannot restore struct from: {kind}"),
-        _ => format!("cannot convert {ty} to {target}"),
-    }
 }
 
 /// The configuration of an apply: YAML (or JSON, which is YAML too).

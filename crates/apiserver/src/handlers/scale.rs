@@ -199,8 +199,14 @@ async fn patch(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response
     let text = request.body.clone();
     set(request, paths, &options, true, |request, live| {
         let patched = patch::patched(request, ty, &text, live.clone(), options.validation)?;
-        let document = patched.value.clone();
-        decode(patched.value).map_err(|e| patch::invalid_patch(json::to_string(&document), &e))
+        let mut value = patched.value;
+        let shown = patched.shown.clone().unwrap_or_else(|| json::to_string(&value));
+        // A strategic patch is read by rules of its own.
+        let conformed = match kinds::definitions().get(DEFINITION).filter(|_| patched.shown.is_some()) {
+            Some(definition) => kinds::conform(definition, &mut value).map(drop),
+            None => Ok(()),
+        };
+        conformed.and_then(|()| decode(value)).map_err(|e| patch::invalid_patch(shown, &e))
     })
     .await
 }

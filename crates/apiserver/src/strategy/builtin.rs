@@ -37,6 +37,11 @@ impl Builtin {
 }
 
 impl Builtin {
+    /// Checks that an object can be converted to the kind's type, see [`kinds::conform`].
+    pub(super) fn conform(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        self.version.definition().map_or(Ok(Vec::new()), |definition| kinds::conform(definition, object))
+    }
+
     /// Sets the defaults of a decoded object, and brings it into the stored version.
     fn complete_decoded(&self, mut object: Value) -> Value {
         (self.version.default)(&mut object);
@@ -77,6 +82,12 @@ impl Strategy for Builtin {
         let decoded = kinds::decode_text(definition, std::mem::take(object), text.json, text.repeats)?;
         *object = self.complete_decoded(decoded.object);
         Ok(decoded.issues.iter().map(ToString::to_string).collect())
+    }
+
+    fn receive_unstructured(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        let issues = self.conform(object)?;
+        self.receive(object, false)?;
+        Ok(issues)
     }
 
     fn present(&self, object: &mut Value) {

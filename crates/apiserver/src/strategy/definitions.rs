@@ -29,6 +29,13 @@ impl Strategy for Definitions {
         Ok(decoded.unknown)
     }
 
+    fn receive_unstructured(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        let issues = self.base.conform(object)?;
+        // What the types of schemas read themselves is left.
+        self.receive(object, false).map_err(|error| format!("error decoding from json: {error}"))?;
+        Ok(issues)
+    }
+
     fn present(&self, _object: &mut Value) {}
 
     fn load(&self, _object: &mut Value) {}

@@ -103,10 +103,17 @@ pub trait Strategy: Send + Sync + 'static {
         Ok(issues)
     }
 
+    /// [`Strategy::receive`] for what a strategic merge patch made, which upstream reads by rules and with texts of its own.
+    /// Gives what strict reading does not let pass.
+    fn receive_unstructured(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        let unknown = self.receive(object, true)?;
+        Ok(unknown.iter().map(|path| unknown_field(path)).collect())
+    }
+
     /// Brings what an apply made of an object into the form that is worked on. Nulls stay, to be refused where they are
     /// not allowed. The error is upstream's text.
     fn complete(&self, object: &mut Value) -> Result<(), String> {
-        self.receive(object, false).map(|_| ())
+        self.receive_unstructured(object).map(drop)
     }
 
     /// Brings what admission made of an object into the form that is worked on: as [`Strategy::receive`], but of custom

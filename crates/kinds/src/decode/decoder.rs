@@ -235,7 +235,7 @@ impl Decoder {
             _ => Vec::new(),
         }
         .into_iter();
-        let go_name = go_name.strip_prefix("[]").unwrap_or_default();
+        let go_name = item_of(go_name);
         let mut out = Vec::with_capacity(sources.len());
         for (i, source) in sources.into_iter().enumerate() {
             self.path.push(Step::Index(i));
@@ -255,7 +255,7 @@ impl Decoder {
         go_name: &'static str,
     ) -> Result<Map, String> {
         let quantities = is_quantity(inner);
-        let go_name = go_name.strip_prefix("map[").and_then(|rest| rest.split_once(']')).map_or("", |(_, value)| value);
+        let go_name = value_of(go_name);
         let mut seen: HashSet<CompactString> = HashSet::new();
         let mut out: Vec<(CompactString, Value)> = before.and_then(into_map).into_iter().flatten().collect();
         for (key, source) in members {
@@ -332,6 +332,16 @@ impl Decoder {
     }
 }
 
+/// The name of the type of a list's items; empty where it is not known.
+pub(super) fn item_of(go_name: &str) -> &str {
+    go_name.strip_prefix("[]").unwrap_or_default()
+}
+
+/// The name of the type of a map's values; empty where it is not known.
+pub(super) fn value_of(go_name: &str) -> &str {
+    go_name.strip_prefix("map[").and_then(|rest| rest.split_once(']')).map_or("", |(_, value)| value)
+}
+
 fn into_map(value: Value) -> Option<Map> {
     match value {
         Value::Object(members) => Some(members),
@@ -384,7 +394,7 @@ fn rounded(value: Value) -> Value {
 }
 
 /// A type as Go's errors print it.
-fn go_type(ty: &Type, definition: Option<&Definition>) -> String {
+pub(super) fn go_type(ty: &Type, definition: Option<&Definition>) -> String {
     match ty {
         Type::String => "string".to_owned(),
         Type::Bytes => "[]uint8".to_owned(),
@@ -405,7 +415,7 @@ fn go_type(ty: &Type, definition: Option<&Definition>) -> String {
 }
 
 /// Standard base64 as Go reads it: line breaks are skipped; the error is the offset of the first bad byte.
-fn read_base64(text: &str) -> Result<Vec<u8>, usize> {
+pub(super) fn read_base64(text: &str) -> Result<Vec<u8>, usize> {
     let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     STANDARD.decode(&clean).map_err(|error| match error {
         base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,

@@ -60,6 +60,22 @@ fn tags(message: &str) -> Option<&'static Tags> {
     table.get(message)
 }
 
+/// The place of a field among those that Go declares in a definition's type, inlined ones too: the table has their order.
+pub(crate) fn declared_at(message: &str, field: &str) -> Option<usize> {
+    let mut before = 0;
+    for (_, place) in tags(message)? {
+        before += match *place {
+            Place::Field(name) if name == field => return Some(before),
+            Place::Field(_) => 1,
+            Place::Inline(inner) => match declared_at(inner, field) {
+                Some(at) => return Some(before + at),
+                None => tags(inner).map_or(0, Vec::len),
+            },
+        };
+    }
+    None
+}
+
 /// Reads a body: the envelope and the object in it, with its `apiVersion` and `kind`.
 ///
 /// # Errors
