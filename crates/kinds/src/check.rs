@@ -151,6 +151,15 @@ pub(crate) fn port_or_name(value: &Value, path: &Path<'_>, out: &mut Errors) {
 
 /// `spec.selector` and its like: a label selector as a structure.
 pub(crate) fn label_selector(value: &Value, path: &Path<'_>, out: &mut Errors) {
+    checked_selector(value, true, path, out);
+}
+
+/// A label selector whose requirements may name values that no label can have.
+pub(crate) fn label_selector_of_any_values(value: &Value, path: &Path<'_>, out: &mut Errors) {
+    checked_selector(value, false, path, out);
+}
+
+fn checked_selector(value: &Value, strict: bool, path: &Path<'_>, out: &mut Errors) {
     let labels = path.child("matchLabels");
     out.extend(object::metadata::validate_labels(value.members("matchLabels"), &labels));
     let expressions = path.child("matchExpressions");
@@ -170,6 +179,7 @@ pub(crate) fn label_selector(value: &Value, path: &Path<'_>, out: &mut Errors) {
             other => out.push(FieldError::invalid(&at.child("operator"), other, "not a valid selector operator")),
         }
         label_name(expression.text("key"), &at.child("key"), out);
+        let values = if strict { values } else { &[] };
         for (j, value) in values.iter().filter_map(Value::as_str).enumerate() {
             let values = at.child("values");
             let at = values.index(j);

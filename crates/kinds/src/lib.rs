@@ -7,6 +7,7 @@
 //! * [`decode`], [`decode_text`], [`finish`]: JSON into a built-in type as Go's decoder does it, with its texts, and the form that is
 //!   stored and served;
 //! * [`protobuf`]: objects from the form that typed Go clients send;
+//! * [`mod@expressions`]: where CEL expressions are, for a compiler that comes from outside;
 //! * [`mod@table`], [`mod@scale`], [`mod@admission`]: the cells of tables, the subresource `scale`, what the simple admission plugins
 //!   change.
 //!
@@ -31,6 +32,7 @@ mod conditions;
 mod decode;
 pub mod definitions;
 pub mod ephemeral;
+pub mod expressions;
 pub mod finalize;
 mod go_time;
 mod gostruct;
@@ -52,6 +54,6 @@ pub use definitions::{Definition, definitions};
 pub use groups::flowcontrol::bootstrap::{flow_schemas, priority_levels};
 pub use patch_schema::PatchSchema;
 pub use resource::{
-    ALL_VERBS, CHANGE_VERBS, Column, Context, Conversion, Ended, Generation, MetadataChecks, Parts, Propagation,
-    Resource, SelectableField, Storage, Strategy, Subresource, User, Version,
+    ALL_VERBS, CHANGE_VERBS, Column, CompiledChecks, Context, Conversion, Ended, Generation, MetadataChecks, Parts,
+    Propagation, Resource, SelectableField, Storage, Strategy, Subresource, User, Version,
 };

@@ -1,6 +1,7 @@
 //! What the catalogue says of one built-in resource.
 
 use crate::definitions::{Definition, definitions};
+use crate::expressions::{Compiler, Unchecked};
 use crate::read::object_mut;
 use jiff::Timestamp;
 use object::field::{FieldError, Path};
@@ -194,6 +195,9 @@ impl MetadataChecks {
 /// Parts of an object, each as the names on the way to it.
 pub type Parts = &'static [&'static [&'static str]];
 
+/// The checks of a kind with expressions: of an object, against the old one of an update, with what compiles them.
+pub type CompiledChecks = fn(&Value, Option<&Value>, &mut dyn Compiler) -> Vec<FieldError>;
+
 /// The rules for writing a resource. The hooks see the stored form, decoded and defaulted.
 #[derive(Clone, Copy, Debug)]
 pub struct Strategy {
@@ -233,6 +237,8 @@ pub struct Strategy {
     pub validate: fn(&Value) -> Vec<FieldError>,
     /// Checks everything but metadata of an update: new and old object.
     pub validate_update: fn(&Value, &Value) -> Vec<FieldError>,
+    /// Checks everything but metadata of a kind with expressions, in place of `validate` and `validate_update`.
+    pub compiled: Option<CompiledChecks>,
     /// Checks an update through `/status`: new and old object.
     pub validate_status: fn(&Value, &Value) -> Vec<FieldError>,
     /// The warning for a deletion that leaves the propagation to the default; empty where there is none.
@@ -276,6 +282,7 @@ impl Strategy {
         prepare_status: |_, _, _| {},
         validate: |_| Vec::new(),
         validate_update: |_, _| Vec::new(),
+        compiled: None,
         validate_status: |_, _| Vec::new(),
         warnings: |_, _| Vec::new(),
         status_warnings: |_| Vec::new(),
@@ -460,7 +467,12 @@ impl Resource {
 
     /// Makes a decoded object ready for an update through `/status`.
     pub fn prepare_status(&self, object: &mut Value, old: &Value, context: &Context<'_>) {
-        restore(object, old, self.strategy.reset_status);
+        for part in self.strategy.reset_status {
+            match part {
+                &["metadata"] => restore(object, old, METADATA_OF_OTHERS),
+                part => put(object, part, old.at(part).cloned()),
+            }
+        }
         let generation = old.at(&["metadata", "generation"]).cloned();
         put(object, &["metadata", "generation"], generation);
         (self.strategy.prepare_status)(object, old, context);
@@ -473,9 +485,17 @@ impl Resource {
         }
     }
 
-    /// Checks an object to be created, metadata first.
+    /// Checks an object to be created, metadata first, without its expressions.
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let own = (self.strategy.validate)(object);
+        self.validate_with(object, &mut Unchecked)
+    }
+
+    /// Checks an object to be created, metadata first. `compiler` says which expressions are right.
+    pub fn validate_with(&self, object: &Value, compiler: &mut dyn Compiler) -> Vec<FieldError> {
+        let own = match self.strategy.compiled {
+            Some(checks) => checks(object, None, compiler),
+            None => (self.strategy.validate)(object),
+        };
         if !self.strategy.metadata.create {
             return if own.is_empty() { self.validate_new_metadata(object, names::path_segment) } else { own };
         }
@@ -485,8 +505,13 @@ impl Resource {
         errors
     }
 
-    /// Checks an updated object against the old one, metadata first.
+    /// Checks an updated object against the old one, metadata first, without its expressions.
     pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        self.validate_update_with(object, old, &mut Unchecked)
+    }
+
+    /// Checks an updated object against the old one, metadata first. `compiler` says which expressions are right.
+    pub fn validate_update_with(&self, object: &Value, old: &Value, compiler: &mut dyn Compiler) -> Vec<FieldError> {
         let checks = self.strategy.metadata;
         let mut errors = Vec::new();
         for _ in 0..checks.anew {
@@ -496,6 +521,10 @@ impl Resource {
         if checks.update {
             errors.extend(self.validate_update_metadata(object, old));
             errors.extend(self.validate_finalizers(object));
+        }
+        if let Some(checks) = self.strategy.compiled {
+            errors.extend(checks(object, Some(old), compiler));
+            return errors;
         }
         errors.extend((self.strategy.validate_update)(object, old));
         errors
@@ -562,5 +591,28 @@ fn put(object: &mut Value, part: &[&str], value: Option<Value>) {
         None => {
             object.remove_at(part);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn a_status_changes_no_metadata_but_owners() {
+        let (resource, _) = crate::find("storage.k8s.io", "v1", "volumeattachments").unwrap();
+        let value = |text: &str| json::parse(text.as_bytes()).unwrap();
+        let old = value(r#"{"metadata":{"name":"a","labels":{"a":"1"},"managedFields":[]},"spec":{"attacher":"x"}}"#);
+        let mut new = value(
+            r#"{"metadata":{"name":"a","labels":{"a":"2"},"finalizers":["f/f"],"managedFields":[{"manager":"m"}]},
+                "status":{"attached":true}}"#,
+        );
+        let expected = value(
+            r#"{"metadata":{"name":"a","labels":{"a":"1"},"managedFields":[{"manager":"m"}]},"spec":{"attacher":"x"},
+                "status":{"attached":true}}"#,
+        );
+        resource.prepare_status(&mut new, &old, &Context { now: Timestamp::UNIX_EPOCH, user: None });
+        assert_eq!(new, expected);
     }
 }

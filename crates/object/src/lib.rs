@@ -8,7 +8,7 @@
 //!   write durations;
 //! * [`field`]: paths and [`field::FieldError`], the one type of error about a part of an object;
 //! * [`yaml`]: reading YAML 1.1 as Go programs do;
-//! * [`metadata`], [`names`]: the rules that hold for every kind;
+//! * [`metadata`], [`names`]: the rules that hold for every kind; [`webhook`]: those for places of webhooks, with [`url`];
 //! * [`selector`]: label and field selectors;
 //! * [`status`]: the `Status` that answers a failed request.
 //!
@@ -30,7 +30,9 @@ pub mod names;
 mod scan;
 pub mod selector;
 pub mod status;
+pub mod url;
 mod value;
+pub mod webhook;
 pub mod yaml;
 
 pub use status::Status;

@@ -13,6 +13,7 @@ pub mod plugins;
 pub mod policies;
 mod rounds;
 
+pub use cel::WrittenExpressions;
 pub use chain::Chain;
 pub use nodes::NodeRestriction;
 pub use owners::OwnerReferences;

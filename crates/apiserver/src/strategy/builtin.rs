@@ -1,8 +1,7 @@
 //! Built-in kinds, over the catalogue of the crate `kinds`.
 
 use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
-use crate::admission::policies::{expression_errors, mutation_errors};
-use crate::admission::webhooks::condition_errors;
+use crate::admission::WrittenExpressions;
 use crate::auth::{UserInfo, check_request, request_der};
 use crate::ownership::Kind;
 use crate::request::body::Text;
@@ -51,20 +50,11 @@ impl Builtin {
         object
     }
 
-    /// What is wrong with the CEL expressions of a webhook configuration or policy, or with what a certificate is asked by.
-    /// (The crate `kinds` knows neither CEL nor X.509.)
-    fn add_inner_errors(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
-        let more = match self.resource.plural {
-            "certificatesigningrequests" => {
-                errors.splice(..0, request_error(object));
-                return;
-            }
-            "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => condition_errors(object, old),
-            "validatingadmissionpolicies" => expression_errors(object, old),
-            "mutatingadmissionpolicies" => mutation_errors(object, old),
-            _ => return,
-        };
-        errors.extend(more);
+    /// What a certificate is asked by goes before other errors. (The crate `kinds` does not know X.509.)
+    fn add_request_error(&self, object: &Value, errors: &mut Vec<FieldError>) {
+        if self.resource.plural == "certificatesigningrequests" {
+            errors.splice(..0, request_error(object));
+        }
     }
 }
 
@@ -133,21 +123,23 @@ impl Strategy for Builtin {
 
     fn validate(&self, object: &Value) -> Checked {
         let hints = (self.resource.strategy.warnings)(object, None);
-        let mut errors = self.resource.validate(object);
-        self.add_inner_errors(object, None, &mut errors);
+        let mut errors = self.resource.validate_with(object, &mut WrittenExpressions::default());
+        self.add_request_error(object, &mut errors);
         Checked { errors, hints, ..Checked::default() }
     }
 
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
         let mut errors = match part {
-            Part::Main | Part::Scale => self.resource.validate_update(object, old),
+            Part::Main | Part::Scale => {
+                self.resource.validate_update_with(object, old, &mut WrittenExpressions::default())
+            }
             Part::Other("ephemeralcontainers") => kinds::ephemeral::validate(object, old),
             Part::Other("resize") => kinds::resize::validate(object, old),
             Part::Other("approval") => kinds::approval::validate(object, old),
             Part::Finalize => kinds::finalize::validate(object, old),
             Part::Status | Part::Other(_) => self.resource.validate_status(object, old),
         };
-        self.add_inner_errors(object, Some(old), &mut errors);
+        self.add_request_error(object, &mut errors);
         let hints = match part {
             // Upstream changes a scale through the object itself.
             Part::Main | Part::Scale => (self.resource.strategy.warnings)(object, Some(old)),

@@ -11,10 +11,8 @@ mod email;
 mod net;
 mod numbers;
 mod time;
-mod uri;
 
 pub(crate) use time::{parse_date, parse_date_time, parse_duration};
-pub(crate) use uri::Url;
 
 /// A format that is checked. Others may stand in a schema, and say nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +104,7 @@ impl Format {
     pub fn matches(self, text: &str) -> bool {
         match self {
             Format::BsonObjectId => text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit()),
-            Format::Uri => uri::is_request_uri(text),
+            Format::Uri => object::url::Url::parse_request(text).is_ok(),
             Format::Email => email::is_address(text),
             Format::Hostname => is_hostname(text),
             Format::Ipv4 => text.contains('.') && net::parse_ip(text).is_some(),

@@ -3,6 +3,7 @@
 use super::input::{Document, Source};
 use super::place;
 use super::report::{Finding, Outcome, Severity};
+use apiserver::admission::WrittenExpressions;
 use object::field::{FieldError, Path};
 use object::{Value, json, metadata, names, yaml};
 use schema::{Version, crd};
@@ -146,7 +147,7 @@ impl<'s> Findings<'s> {
         if resource.namespaced && object.namespace().is_empty() {
             object.metadata_mut().insert("namespace", "default");
         }
-        self.errors(&resource.validate(&object));
+        self.errors(&resource.validate_with(&object, &mut WrittenExpressions::default()));
     }
 
     /// Checks metadata as a create does; an object without a namespace goes to `default`.
@@ -266,5 +267,24 @@ spec:
     fn built_in_kinds_are_judged_too() {
         let outcome = judge(&[source("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A}\n")]);
         assert!(outcome.findings[0].message.starts_with("metadata.name: Invalid value: \"A\""));
+    }
+
+    #[test]
+    fn expressions_of_policies_are_compiled() {
+        let policy = "apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: a}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [\"\"], apiVersions: [v1], operations: [CREATE], resources: [pods]}
+  validations:
+  - expression: object.spec
+";
+        let outcome = judge(&[source(policy)]);
+        let told: Vec<(usize, &str)> = outcome.findings.iter().map(|f| (f.line, f.message.as_str())).collect();
+        let message =
+            "spec.validations[0].expression: Invalid value: \"object.spec\": must evaluate to bool but got dyn";
+        assert_eq!(told, [(9, message)]);
     }
 }

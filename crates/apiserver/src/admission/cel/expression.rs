@@ -10,7 +10,6 @@ use cel::interpret::{Functions, Program};
 use cel::library::ExpressionSet;
 use cel::parse::{ParserOptions, parse};
 use cel::types::Type;
-use object::field::{FieldError, Path};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -79,16 +78,6 @@ pub(crate) enum Failed {
     Internal(String),
 }
 
-impl Failed {
-    /// The error of a field that holds the expression.
-    pub fn at(self, path: &Path<'_>, expression: &str) -> FieldError {
-        match self {
-            Failed::Invalid(why) => FieldError::invalid(path, expression, why),
-            Failed::Internal(why) => FieldError::internal(path, why),
-        }
-    }
-}
-
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Failed::Invalid(why) | Failed::Internal(why)) = self;
@@ -122,7 +111,7 @@ pub(crate) fn compile(env: &Env, expression: &str, types: &[Type]) -> Result<Com
         }));
     }
     let program = Program::with_functions(&checked, &FUNCTIONS);
-    let program = program.map_err(|e| Failed::Internal(format!("instantiation failed: {e}")))?;
+    let program = program.map_err(|e| Failed::Internal(format!("program instantiation failed: {e}")))?;
     Ok(Compiled { program, ty })
 }
 
@@ -175,6 +164,9 @@ mod tests {
     #[test]
     fn what_cannot_be_run_is_told_apart_from_what_is_wrong() {
         let failed = condition("'a'.find('(') == ''", ExpressionSet::New).unwrap_err();
-        assert!(matches!(failed, Failed::Internal(ref why) if why.starts_with("instantiation failed: ")), "{failed}");
+        assert!(
+            matches!(failed, Failed::Internal(ref why) if why.starts_with("program instantiation failed: ")),
+            "{failed}"
+        );
     }
 }

@@ -12,13 +12,15 @@ mod run;
 mod schemas;
 mod types;
 mod variables;
+mod written;
 
 pub(crate) use conditions::{Judgement, judge};
-pub(crate) use expression::{Expression, Names, compile, condition, environment};
+pub(crate) use expression::{Expression, Names, compile, environment};
 pub(crate) use patches::{JSON_PATCH, OBJECT};
 pub(crate) use run::{OUT_OF_BUDGET, Run, Scope};
 pub(crate) use schemas::{SchemaTypes, typed_environment};
 pub(crate) use variables::{VariableTypes, Variables};
+pub use written::WrittenExpressions;
 
 /// What the conditions of one webhook or policy may cost together.
 pub(crate) const CONDITIONS_BUDGET: u64 = 2_500_000;

@@ -6,7 +6,6 @@
 //! binding is, a request costs nothing more.
 
 mod binding;
-mod check;
 mod configured;
 mod definition;
 mod dispatch;
@@ -19,7 +18,6 @@ mod verdict;
 
 pub use mutating::MutatingPolicies;
 
-pub(crate) use check::{expression_errors, mutation_errors};
 pub use type_check::{Warning, check_types};
 
 use self::configured::Configured;

@@ -3,14 +3,11 @@
 //! The configurations are read when the server starts and whenever one is written, before that write is answered.
 //! Where there are none, a request costs nothing more.
 
-mod check;
 mod conditions;
 mod configured;
 mod mutating;
 mod review;
 mod validating;
-
-pub(crate) use check::condition_errors;
 
 use self::configured::{Configured, Hook};
 use super::latest::Latest;

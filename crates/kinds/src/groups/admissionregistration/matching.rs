@@ -1,9 +1,12 @@
 //! Rules and conditions that say which requests are meant, for webhooks and policies alike.
 
+use super::expressions::Checker;
 use crate::check::{self, Errors};
+use crate::expressions::Purpose;
 use crate::read::{Read, default_to, list_mut, object_mut};
 use object::field::{FieldError, Path, Shown};
-use object::{Map, Value, go};
+use object::{Map, Value, go, names};
+use std::collections::HashSet;
 
 /// Defaults of `rules` and `resourceRules`.
 pub(super) fn default_rules(object: &mut Value, key: &str) {
@@ -57,61 +60,106 @@ pub(super) fn rule(rule: &Value, path: &Path<'_>, out: &mut Errors) {
     }
 }
 
-/// Resources may not be named twice, one by one and by a wildcard.
+/// Resources may not be named twice, one by one and by a wildcard. Upstream remembers the wildcards it has seen, and of
+/// plain names and `*` only whether the last one was a name.
 fn resources(list: &[&str], path: &Path<'_>, out: &mut Errors) {
     if list.is_empty() {
         out.push(FieldError::required(path, ""));
     }
-    if list.contains(&"*/*") && list.len() > 1 {
-        let why = "if '*/*' is present, must not specify other resources";
-        out.push(FieldError::invalid(path, Shown::raw(go::string_list(list)), why));
-    }
-    let every_subresource: Vec<&str> = list.iter().filter_map(|r| r.strip_suffix("/*")).collect();
-    let of_every: Vec<&str> = list.iter().filter_map(|r| r.strip_prefix("*/")).collect();
+    let (mut every_subresource, mut of_every, mut plain) = (HashSet::new(), HashSet::new(), false);
     for (i, resource) in list.iter().enumerate() {
         let at = path.index(i);
         if resource.is_empty() {
             out.push(FieldError::required(&at, ""));
             continue;
         }
-        if let Some((plain, sub)) = resource.split_once('/') {
-            if sub != "*" && every_subresource.contains(&plain) && plain != "*" {
-                let why = format!("if '{plain}/*' is present, must not specify {resource}");
-                out.push(FieldError::invalid(&at, *resource, why));
-            }
-            if plain != "*" && of_every.contains(&sub) && sub != "*" {
-                let why = format!("if '*/{sub}' is present, must not specify {resource}");
-                out.push(FieldError::invalid(&at, *resource, why));
-            }
+        let Some((name, sub)) = resource.split_once('/') else {
+            plain = *resource != "*";
+            continue;
+        };
+        let mut covered = |by: String| {
+            let why = format!("if '{by}' is present, must not specify {resource}");
+            out.push(FieldError::invalid(&at, *resource, why));
+        };
+        if every_subresource.contains(name) {
+            covered(format!("{name}/*"));
+        }
+        if of_every.contains(sub) {
+            covered(format!("*/{sub}"));
+        }
+        if sub == "*" {
+            every_subresource.insert(name);
+        }
+        if name == "*" {
+            of_every.insert(sub);
         }
     }
-    if list.len() > 1 && list.contains(&"*") && list.iter().any(|r| !r.contains('/') && *r != "*") {
-        let why = "if '*' is present, must not specify other resources without subresources";
-        out.push(FieldError::invalid(path, Shown::raw(go::string_list(list)), why));
+    let mut invalid = |why: &str| out.push(FieldError::invalid(path, Shown::raw(go::string_list(list)), why));
+    if list.len() > 1 && list.contains(&"*/*") {
+        invalid("if '*/*' is present, must not specify other resources");
+    }
+    if plain && list.contains(&"*") {
+        invalid("if '*' is present, must not specify other resources without subresources");
     }
 }
 
-/// `matchConditions`, apart from their expressions' meaning.
-pub(super) fn match_conditions(list: &[Value], path: &Path<'_>, out: &mut Errors) {
+/// The constraints of a policy or binding.
+pub(super) fn match_resources(value: &Value, path: &Path<'_>, out: &mut Errors) {
+    if value.has("matchPolicy") {
+        check::one_of(value, "matchPolicy", &["Equivalent", "Exact"], path, out);
+    } else {
+        out.push(FieldError::required(&path.child("matchPolicy"), ""));
+    }
+    for key in ["namespaceSelector", "objectSelector"] {
+        if value.has(key) {
+            check::label_selector(value.sub(key), &path.child(key), out);
+        } else {
+            out.push(FieldError::required(&path.child(key), ""));
+        }
+    }
+    for key in ["resourceRules", "excludeResourceRules"] {
+        let list = path.child(key);
+        for (i, named) in value.list(key).iter().enumerate() {
+            let at = list.index(i);
+            resource_names(&named.strings("resourceNames"), &at.child("resourceNames"), out);
+            rule(named, &at, out);
+        }
+    }
+}
+
+fn resource_names(list: &[&str], path: &Path<'_>, out: &mut Errors) {
+    let mut seen = HashSet::new();
+    for (i, name) in list.iter().enumerate() {
+        let at = path.index(i);
+        check::name(names::path_segment, name, &at, out);
+        if !seen.insert(name) {
+            out.push(FieldError::duplicate(&at, *name));
+        }
+    }
+}
+
+/// `matchConditions`.
+pub(super) fn match_conditions(list: &[Value], path: &Path<'_>, checker: &mut Checker<'_>, out: &mut Errors) {
     if list.len() > 64 {
         out.push(FieldError::too_many(path, list.len(), 64));
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = HashSet::new();
     for (i, condition) in list.iter().enumerate() {
         let at = path.index(i);
-        if condition.text("expression").trim().is_empty() {
-            out.push(FieldError::required(&at.child("expression"), ""));
+        let (expression, expression_path) = (condition.text("expression"), at.child("expression"));
+        if expression.trim().is_empty() {
+            out.push(FieldError::required(&expression_path, ""));
+        } else {
+            checker.check(Purpose::Condition, expression, &expression_path, out);
         }
-        let name = condition.text("name");
-        let name_path = at.child("name");
+        let (name, name_path) = (condition.text("name"), at.child("name"));
         if name.is_empty() {
             out.push(FieldError::required(&name_path, ""));
             continue;
         }
         check::label_name(name, &name_path, out);
-        if seen.contains(&name) {
+        if !seen.insert(name) {
             out.push(FieldError::duplicate(&name_path, name));
         }
-        seen.push(name);
     }
 }

@@ -1,8 +1,11 @@
 //! MutatingAdmissionPolicies and their bindings: alpha in 1.33, served only where they are switched on.
 
-use super::policy::{self, GROUP};
+use super::binding;
+use super::expressions::Checker;
+use super::policy::{self, GROUP, METADATA};
 use crate::check::{self, Errors};
-use crate::read::Read;
+use crate::expressions::{Compiler, Purpose};
+use crate::read::{Read, default_to, object_mut};
 use crate::resource::{Column, Generation, Resource, Strategy, Version};
 use object::Value;
 use object::field::{FieldError, Path};
@@ -12,7 +15,7 @@ pub(super) const POLICIES: Resource = Resource {
     namespaced: false,
     columns: &[Column::NAME, Column::new("Mutations", "integer"), Column::new("ParamKind", "string"), Column::AGE],
     cells: |object, now| policy::cells_counting("mutations", object, now),
-    strategy: Strategy { validate, validate_update: |new, _| validate(new), ..STRATEGY },
+    strategy: Strategy { compiled: Some(validate), ..STRATEGY },
     ..Resource::new(
         GROUP,
         "MutatingAdmissionPolicy",
@@ -26,39 +29,48 @@ pub(super) const BINDINGS: Resource = Resource {
     categories: &["api-extensions"],
     namespaced: false,
     columns: &[Column::NAME, Column::new("PolicyName", "string"), Column::new("ParamRef", "string"), Column::AGE],
-    cells: policy::binding_cells,
-    strategy: Strategy { validate: validate_binding, validate_update: |new, _| validate_binding(new), ..STRATEGY },
+    cells: binding::cells,
+    strategy: Strategy { compiled: Some(|object, _, _| validate_binding(object)), ..STRATEGY },
     ..Resource::new(
         GROUP,
         "MutatingAdmissionPolicyBinding",
         "mutatingadmissionpolicybindings",
         &[Version::stored("v1alpha1", "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBinding")
-            .with_default(policy::default_binding)],
+            .with_default(default_binding)],
     )
 };
 
-const STRATEGY: Strategy =
-    Strategy { generation: Generation::Counts(&[&["spec"]]), unconditional_update: false, ..Strategy::PLAIN };
+const STRATEGY: Strategy = Strategy {
+    generation: Generation::Counts(&[&["spec"]]),
+    unconditional_update: false,
+    metadata: METADATA,
+    ..Strategy::PLAIN
+};
 
-fn validate(object: &Value) -> Errors {
+/// Version v1alpha1 has one default more than later ones.
+fn default_binding(object: &mut Value) {
+    binding::default(object);
+    if let Some(reference) = object_mut(object, &["spec", "paramRef"]) {
+        default_to(reference, "parameterNotFoundAction", "Deny");
+    }
+}
+
+fn validate(object: &Value, old: Option<&Value>, compiler: &mut dyn Compiler) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");
+    let mut checker = Checker::of_policy(spec, old, true, compiler);
     policy::which_requests(spec, &path, &mut out);
     operations(spec.sub("matchConstraints"), &path.child("matchConstraints"), &mut out);
-    policy::conditions_and_variables(spec, &path, &mut out);
+    policy::conditions_and_variables(spec, old, &path, &mut checker, &mut out);
     let (list, mutations) = (path.child("mutations"), spec.list("mutations"));
     if mutations.is_empty() {
         out.push(FieldError::required(&list, "mutations must contain at least one item"));
     }
     for (i, one) in mutations.iter().enumerate() {
-        mutation(one, &list.index(i), &mut out);
+        mutation(one, &list.index(i), &mut checker, &mut out);
     }
-    if spec.text("reinvocationPolicy").is_empty() {
-        out.push(FieldError::required(&path.child("reinvocationPolicy"), ""));
-    } else {
-        check::one_of(spec, "reinvocationPolicy", &["Never", "IfNeeded"], &path, &mut out);
-    }
+    check::required_one_of(spec, "reinvocationPolicy", &["IfNeeded", "Never"], &path, &mut out);
     out
 }
 
@@ -73,19 +85,21 @@ fn operations(constraints: &Value, path: &Path<'_>, out: &mut Errors) {
     }
 }
 
-fn mutation(mutation: &Value, path: &Path<'_>, out: &mut Errors) {
-    let (own, other) = match mutation.text("patchType") {
-        "" => return out.push(FieldError::required(&path.child("patchType"), "")),
-        "JSONPatch" => ("jsonPatch", "applyConfiguration"),
-        "ApplyConfiguration" => ("applyConfiguration", "jsonPatch"),
-        _ => return check::one_of(mutation, "patchType", &["ApplyConfiguration", "JSONPatch"], path, out),
+fn mutation(mutation: &Value, path: &Path<'_>, checker: &mut Checker<'_>, out: &mut Errors) {
+    let (own, other, purpose) = match mutation.text("patchType") {
+        "JSONPatch" => ("jsonPatch", "applyConfiguration", Purpose::JsonPatch),
+        "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", Purpose::Apply),
+        _ => return check::required_one_of(mutation, "patchType", &["ApplyConfiguration", "JSONPatch"], path, out),
     };
+    let (expression, own_path) = (mutation.sub(own).text("expression"), path.child(own));
     let patch_type = mutation.text("patchType");
     if !mutation.has(own) {
         let why = format!("must be specified when patchType is {patch_type}");
-        out.push(FieldError::required(&path.child(own), why));
-    } else if mutation.sub(own).text("expression").trim().is_empty() {
-        out.push(FieldError::required(&path.child(own).child("expression"), ""));
+        out.push(FieldError::required(&own_path, why));
+    } else if expression.trim().is_empty() {
+        out.push(FieldError::required(&own_path.child("expression"), ""));
+    } else {
+        checker.check(purpose, expression, &own_path.child("expression"), out);
     }
     if mutation.has(other) {
         let why = format!("must not be specified when patchType is {patch_type}");
@@ -97,7 +111,7 @@ fn validate_binding(object: &Value) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");
-    policy::bound(spec, &path, &mut out);
+    binding::bound(spec, &path, &mut out);
     operations(spec.sub("matchResources"), &path.child("matchResources"), &mut out);
     out
 }
@@ -105,17 +119,21 @@ fn validate_binding(object: &Value) -> Errors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expressions::Unchecked;
     use object::json;
 
     fn read(text: &str) -> Value {
         let mut object = json::parse(text.as_bytes()).unwrap();
         policy::default(&mut object);
-        policy::default_binding(&mut object);
+        default_binding(&mut object);
         object
     }
 
     fn errors(spec: &str) -> Vec<String> {
-        validate(&read(&format!(r#"{{"spec":{spec}}}"#))).iter().map(FieldError::to_string).collect()
+        validate(&read(&format!(r#"{{"spec":{spec}}}"#)), None, &mut Unchecked)
+            .iter()
+            .map(FieldError::to_string)
+            .collect()
     }
 
     fn with(operation: &str, rest: &str) -> String {
@@ -146,7 +164,7 @@ mod tests {
         let expected = [
             "spec.matchConstraints.resourceRules.operations: Unsupported value: \"DELETE\": supported values: \"*\", \
              \"CONNECT\", \"CREATE\", \"UPDATE\"",
-            "spec.reinvocationPolicy: Unsupported value: \"Always\": supported values: \"Never\", \"IfNeeded\"",
+            "spec.reinvocationPolicy: Unsupported value: \"Always\": supported values: \"IfNeeded\", \"Never\"",
         ];
         assert_eq!(errors(&with("DELETE", &rest)), expected);
         let binding = read(

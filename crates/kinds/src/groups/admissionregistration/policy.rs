@@ -1,16 +1,23 @@
-//! ValidatingAdmissionPolicies and their bindings.
+//! ValidatingAdmissionPolicies.
 
+use super::expressions::Checker;
 use super::matching;
 use crate::check::{self, Errors};
 use crate::conditions;
+use crate::expressions::{Compiler, Purpose};
 use crate::read::{Read, default_to, object_mut};
-use crate::resource::{Column, Context, Generation, Resource, Strategy, Subresource, Version};
+use crate::resource::{Column, Context, MetadataChecks, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path, Shown};
 use object::{Map, Value, go, names};
+use std::collections::HashSet;
 
 pub(super) const GROUP: &str = "admissionregistration.k8s.io";
+
+/// An update is checked as if the object were new.
+pub(super) const METADATA: MetadataChecks =
+    MetadataChecks { anew: 1, update: false, status: false, ..MetadataChecks::ONCE };
 
 pub(super) const POLICIES: Resource = Resource {
     categories: &["api-extensions"],
@@ -20,10 +27,11 @@ pub(super) const POLICIES: Resource = Resource {
     cells: policy_cells,
     strategy: Strategy {
         unconditional_update: false,
+        metadata: METADATA,
         prepare_create: |object: &mut Value, _: &Context<'_>| object.set_at(&["status"], Map::new().into()),
-        validate,
-        validate_update: |new, _| validate(new),
+        compiled: Some(validate),
         validate_status: |new, _| validate_status(new),
+        reset_status: &[&["spec"], &["metadata"]],
         ..Strategy::WITH_STATUS
     },
     ..Resource::new(
@@ -31,27 +39,6 @@ pub(super) const POLICIES: Resource = Resource {
         "ValidatingAdmissionPolicy",
         "validatingadmissionpolicies",
         &[Version::stored("v1", "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy").with_default(default)],
-    )
-};
-
-pub(super) const BINDINGS: Resource = Resource {
-    categories: &["api-extensions"],
-    namespaced: false,
-    columns: &[Column::NAME, Column::new("PolicyName", "string"), Column::new("ParamRef", "string"), Column::AGE],
-    cells: binding_cells,
-    strategy: Strategy {
-        generation: Generation::Counts(&[&["spec"]]),
-        unconditional_update: false,
-        validate: validate_binding,
-        validate_update: |new, _| validate_binding(new),
-        ..Strategy::PLAIN
-    },
-    ..Resource::new(
-        GROUP,
-        "ValidatingAdmissionPolicyBinding",
-        "validatingadmissionpolicybindings",
-        &[Version::stored("v1", "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding")
-            .with_default(default_binding)],
     )
 };
 
@@ -72,59 +59,10 @@ pub(super) fn cells_counting(rules: &str, object: &Value, now: Timestamp) -> Vec
     vec![object.name().into(), Value::Int(count), shown.into(), table::age(object, now)]
 }
 
-pub(super) fn binding_cells(object: &Value, now: Timestamp) -> Vec<Value> {
-    let spec = object.sub("spec");
-    let parameters = spec.sub("paramRef");
-    let shown = match (parameters.text("namespace"), parameters.text("name")) {
-        (_, "") if parameters.has("selector") => table::go_selector(parameters.sub("selector")),
-        (_, "") => "<unset>".to_owned(),
-        ("", name) => format!("*/{name}"),
-        (namespace, name) => format!("{namespace}/{name}"),
-    };
-    vec![object.name().into(), spec.text("policyName").into(), shown.into(), table::age(object, now)]
-}
-
 pub(super) fn default(object: &mut Value) {
     let Some(spec) = object_mut(object, &["spec"]) else { return };
     default_to(spec, "failurePolicy", "Fail");
     matching::default_match_resources(spec, "matchConstraints");
-}
-
-pub(super) fn default_binding(object: &mut Value) {
-    if let Some(spec) = object_mut(object, &["spec"]) {
-        matching::default_match_resources(spec, "matchResources");
-    }
-}
-
-pub(super) fn match_resources(value: &Value, path: &Path<'_>, out: &mut Errors) {
-    if value.has("matchPolicy") {
-        check::one_of(value, "matchPolicy", &["Equivalent", "Exact"], path, out);
-    } else {
-        out.push(FieldError::required(&path.child("matchPolicy"), ""));
-    }
-    for key in ["namespaceSelector", "objectSelector"] {
-        if value.has(key) {
-            check::label_selector(value.sub(key), &path.child(key), out);
-        } else {
-            out.push(FieldError::required(&path.child(key), ""));
-        }
-    }
-    for key in ["resourceRules", "excludeResourceRules"] {
-        let list = path.child(key);
-        for (i, rule) in value.list(key).iter().enumerate() {
-            let at = list.index(i);
-            matching::rule(rule, &at, out);
-            let names_path = at.child("resourceNames");
-            let mut seen: Vec<&str> = Vec::new();
-            for (j, name) in rule.strings("resourceNames").into_iter().enumerate() {
-                check::name(names::path_segment, name, &names_path.index(j), out);
-                if seen.contains(&name) {
-                    out.push(FieldError::duplicate(&names_path.index(j), name));
-                }
-                seen.push(name);
-            }
-        }
-    }
 }
 
 /// What both sorts of policies say of the requests that they are about.
@@ -139,7 +77,7 @@ pub(super) fn which_requests(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     }
     let at = path.child("matchConstraints");
     if spec.has("matchConstraints") {
-        match_resources(spec.sub("matchConstraints"), &at, out);
+        matching::match_resources(spec.sub("matchConstraints"), &at, out);
         if spec.sub("matchConstraints").list("resourceRules").is_empty() {
             out.push(FieldError::required(&at.child("resourceRules"), ""));
         }
@@ -148,18 +86,34 @@ pub(super) fn which_requests(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     }
 }
 
-/// What both sorts of policies have before their rules.
-pub(super) fn conditions_and_variables(spec: &Value, path: &Path<'_>, out: &mut Errors) {
-    matching::match_conditions(spec.list("matchConditions"), &path.child("matchConditions"), out);
-    variables(spec.list("variables"), &path.child("variables"), out);
+/// What both sorts of policies have before their rules. Conditions are left alone where neither they nor the kind of the
+/// parameters changed.
+pub(super) fn conditions_and_variables(
+    spec: &Value,
+    old: Option<&Value>,
+    path: &Path<'_>,
+    checker: &mut Checker<'_>,
+    out: &mut Errors,
+) {
+    let unchanged =
+        |old: &Value| ["paramKind", "matchConditions"].iter().all(|key| old.sub("spec").get(key) == spec.get(key));
+    if !old.is_some_and(unchanged) {
+        let conditions = path.child("matchConditions");
+        matching::match_conditions(spec.list("matchConditions"), &conditions, checker, out);
+    }
+    let list = path.child("variables");
+    for (i, value) in spec.list("variables").iter().enumerate() {
+        variable(value, &list.index(i), checker, out);
+    }
 }
 
-fn validate(object: &Value) -> Errors {
+fn validate(object: &Value, old: Option<&Value>, compiler: &mut dyn Compiler) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");
+    let mut checker = Checker::of_policy(spec, old, false, compiler);
     which_requests(spec, &path, &mut out);
-    conditions_and_variables(spec, &path, &mut out);
+    conditions_and_variables(spec, old, &path, &mut checker, &mut out);
     let (validations, annotations) = (spec.list("validations"), spec.list("auditAnnotations"));
     if validations.is_empty() && annotations.is_empty() {
         let why = "validations or auditAnnotations must contain at least one item";
@@ -169,40 +123,55 @@ fn validate(object: &Value) -> Errors {
     }
     let list = path.child("validations");
     for (i, value) in validations.iter().enumerate() {
-        validation(value, &list.index(i), &mut out);
+        validation(value, &list.index(i), &mut checker, &mut out);
     }
     let list = path.child("auditAnnotations");
     if annotations.len() > 20 {
-        let shown: Vec<String> = annotations
-            .iter()
-            .map(|a| {
-                let (key, expression) = (go::quote(a.text("key")), go::quote(a.text("valueExpression")));
-                format!("admissionregistration.AuditAnnotation{{Key:{key}, ValueExpression:{expression}}}")
-            })
-            .collect();
-        let shown = Shown::raw(format!("[]admissionregistration.AuditAnnotation{{{}}}", shown.join(", ")));
-        out.push(FieldError::invalid(&list, shown, "must not have more than 20 auditAnnotations"));
+        let why = "must not have more than 20 auditAnnotations";
+        out.push(FieldError::invalid(&list, shown_annotations(annotations), why));
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = HashSet::new();
     for (i, annotation) in annotations.iter().enumerate() {
         let at = list.index(i);
+        audit_annotation(annotation, object.name(), &at, &mut checker, &mut out);
         let key = annotation.text("key");
-        if object.meta_str("generateName").is_empty() {
-            check::label_name(&format!("{}/{key}", object.name()), &at.child("key"), &mut out);
-        }
-        let expression = annotation.text("valueExpression").trim();
-        if expression.is_empty() {
-            let why = "valueExpression is not specified";
-            out.push(FieldError::required(&at.child("valueExpression"), why));
-        } else if expression.len() > 5 << 10 {
-            out.push(FieldError::invalid(&at.child("valueExpression"), expression, "must not exceed 5kb in length"));
-        }
-        if seen.contains(&key) {
+        if !seen.insert(key) {
             out.push(FieldError::duplicate(&at.child("key"), key));
         }
-        seen.push(key);
     }
     out
+}
+
+fn shown_annotations(annotations: &[Value]) -> Shown {
+    let shown: Vec<String> = annotations
+        .iter()
+        .map(|a| {
+            let (key, expression) = (go::quote(a.text("key")), go::quote(a.text("valueExpression")));
+            format!("admissionregistration.AuditAnnotation{{Key:{key}, ValueExpression:{expression}}}")
+        })
+        .collect();
+    Shown::raw(format!("[]admissionregistration.AuditAnnotation{{{}}}", shown.join(", ")))
+}
+
+fn audit_annotation(annotation: &Value, policy: &str, path: &Path<'_>, checker: &mut Checker<'_>, out: &mut Errors) {
+    const LONGEST: usize = 5 << 10;
+    let key = annotation.text("key");
+    let at = path.child("key");
+    if policy.is_empty() {
+        out.push(FieldError::invalid(&at, key, "requires metadata.name be non-empty"));
+    } else {
+        check::label_name(&format!("{policy}/{key}"), &at, out);
+    }
+    let expression = annotation.text("valueExpression");
+    let at = path.child("valueExpression");
+    match expression.trim().len() {
+        0 => out.push(FieldError::required(&at, "valueExpression is not specified")),
+        // Upstream says that it is required, too.
+        length if length > LONGEST => {
+            out.push(FieldError::required(&at, format!("must not exceed {LONGEST} bytes in length")));
+        }
+        _ => checker.check(Purpose::Annotation, expression, &at, out),
+    }
 }
 
 fn validate_status(object: &Value) -> Errors {
@@ -211,10 +180,10 @@ fn validate_status(object: &Value) -> Errors {
     let checking = path.child("typeChecking");
     let warnings = checking.child("expressionWarnings");
     for (i, warning) in status.sub("typeChecking").list("expressionWarnings").iter().enumerate() {
-        for key in ["warning", "fieldRef"] {
-            if warning.text(key).trim().is_empty() {
-                out.push(FieldError::required(&warnings.index(i).child(key), ""));
-            }
+        let at = warnings.index(i);
+        check::required(warning, "warning", &at, &mut out);
+        if warning.text("fieldRef").trim().is_empty() {
+            out.push(FieldError::required(&at.child("fieldRef"), ""));
         }
     }
     conditions::validate(status.list("conditions"), &path.child("conditions"), &mut out);
@@ -230,25 +199,33 @@ fn param_kind(kind: &Value, path: &Path<'_>, out: &mut Errors) {
         let why = format!("unexpected GroupVersion string: {version}");
         out.push(FieldError::invalid(&at, version, why));
     } else {
-        let (group, version_name) = version.split_once('/').unwrap_or(("", version));
+        let (group, name) = version.split_once('/').unwrap_or(("", version));
         if !group.is_empty() {
-            let complaints = names::dns1123_subdomain(group);
-            out.extend(complaints.into_iter().map(|why| FieldError::invalid(&at, group, why)));
+            joined(names::dns1123_subdomain(group), group, &at, out);
         }
-        let complaints = names::dns1035_label(version_name);
-        out.extend(complaints.into_iter().map(|why| FieldError::invalid(&at, version_name, why)));
+        if name.is_empty() {
+            out.push(FieldError::invalid(&at, version, "version must be specified"));
+        } else {
+            joined(names::dns1035_label(name), name, &at, out);
+        }
     }
     let name = kind.text("kind");
     let at = path.child("kind");
     if name.is_empty() {
         out.push(FieldError::required(&at, ""));
-    } else {
-        let lower = name.to_lowercase();
-        let complaints = names::dns1035_label(&lower);
-        if !complaints.is_empty() {
-            let why = format!("may have mixed case, but should otherwise match: {}", complaints.join(","));
-            out.push(FieldError::invalid(&at, name, why));
-        }
+        return;
+    }
+    let complaints = names::dns1035_label(&name.to_lowercase());
+    if !complaints.is_empty() {
+        let why = format!("may have mixed case, but should otherwise match: {}", complaints.join(","));
+        out.push(FieldError::invalid(&at, name, why));
+    }
+}
+
+/// All that is wrong with a name, in one error.
+fn joined(complaints: Vec<String>, value: &str, path: &Path<'_>, out: &mut Errors) {
+    if !complaints.is_empty() {
+        out.push(FieldError::invalid(path, value, complaints.join(",")));
     }
 }
 
@@ -277,108 +254,47 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-fn variables(list: &[Value], path: &Path<'_>, out: &mut Errors) {
-    for (i, variable) in list.iter().enumerate() {
-        let at = path.index(i);
-        let name = variable.text("name");
-        let name_path = at.child("name");
-        if name.trim().is_empty() {
-            out.push(FieldError::required(&name_path, "name is not specified"));
-        } else {
-            let first = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
-            if !first || RESERVED.contains(&name) || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-                out.push(FieldError::invalid(&name_path, name, "name is not a valid CEL identifier"));
-            }
+fn variable(variable: &Value, path: &Path<'_>, checker: &mut Checker<'_>, out: &mut Errors) {
+    let name = variable.text("name");
+    let at = path.child("name");
+    if name.trim().is_empty() {
+        out.push(FieldError::required(&at, "name is not specified"));
+    } else {
+        let first = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+        if !first || RESERVED.contains(&name) || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            out.push(FieldError::invalid(&at, name, "name is not a valid CEL identifier"));
         }
-        if variable.text("expression").trim().is_empty() {
-            out.push(FieldError::required(&at.child("expression"), "expression is not specified"));
-        }
+    }
+    expression(variable, Purpose::Variable(name), path, checker, out);
+}
+
+/// An expression that has to be there.
+fn expression(owner: &Value, purpose: Purpose<'_>, path: &Path<'_>, checker: &mut Checker<'_>, out: &mut Errors) {
+    let (expression, at) = (owner.text("expression"), path.child("expression"));
+    if expression.trim().is_empty() {
+        out.push(FieldError::required(&at, "expression is not specified"));
+    } else {
+        checker.check(purpose, expression, &at, out);
     }
 }
 
-fn validation(value: &Value, path: &Path<'_>, out: &mut Errors) {
-    if value.text("expression").trim().is_empty() {
-        out.push(FieldError::required(&path.child("expression"), "expression is not specified"));
-    }
+fn validation(value: &Value, path: &Path<'_>, checker: &mut Checker<'_>, out: &mut Errors) {
+    expression(value, Purpose::Validation, path, checker, out);
     let message_expression = value.text("messageExpression");
-    if !message_expression.is_empty() && message_expression.trim().is_empty() {
-        let why = "must be non-empty if specified";
-        out.push(FieldError::invalid(&path.child("messageExpression"), message_expression, why));
+    let at = path.child("messageExpression");
+    if !message_expression.trim().is_empty() {
+        checker.check(Purpose::Message, message_expression, &at, out);
+    } else if !message_expression.is_empty() {
+        out.push(FieldError::invalid(&at, message_expression, "must be non-empty if specified"));
     }
     let message = value.text("message");
-    let trimmed = message.trim();
     let at = path.child("message");
-    if !message.is_empty() && trimmed.is_empty() {
+    if !message.is_empty() && message.trim().is_empty() {
         out.push(FieldError::invalid(&at, message, "message must be non-empty if specified"));
-    } else if trimmed.contains('\n') {
+    } else if message.trim().contains(['\n', '\r']) {
         out.push(FieldError::invalid(&at, message, "message must not contain line breaks"));
     }
     if value.has("reason") {
         check::one_of(value, "reason", &["Forbidden", "Invalid", "RequestEntityTooLarge"], path, out);
     }
-}
-
-/// What both sorts of bindings say of their policy, its parameters and the requests.
-pub(super) fn bound(spec: &Value, path: &Path<'_>, out: &mut Errors) {
-    if spec.text("policyName").is_empty() {
-        out.push(FieldError::required(&path.child("policyName"), ""));
-    } else {
-        check::name(names::dns1123_subdomain, spec.text("policyName"), &path.child("policyName"), out);
-    }
-    if spec.has("paramRef") {
-        let reference = spec.sub("paramRef");
-        let at = path.child("paramRef");
-        match (reference.text("name").is_empty(), reference.has("selector")) {
-            (true, false) => {
-                out.push(FieldError::required(&at, "one of name or selector must be specified"));
-            }
-            (false, true) => {
-                out.push(FieldError::forbidden(&at.child("name"), "name and selector are mutually exclusive"));
-                out.push(FieldError::forbidden(&at.child("selector"), "name and selector are mutually exclusive"));
-            }
-            _ => {}
-        }
-        if reference.has("selector") {
-            check::label_selector(reference.sub("selector"), &at.child("selector"), out);
-        }
-        if !reference.text("name").is_empty() {
-            check::name(names::path_segment, reference.text("name"), &at.child("name"), out);
-        }
-        if !reference.has("parameterNotFoundAction") {
-            out.push(FieldError::required(&at.child("parameterNotFoundAction"), ""));
-        } else {
-            check::one_of(reference, "parameterNotFoundAction", &["Deny", "Allow"], &at, out);
-        }
-    }
-    if spec.has("matchResources") {
-        match_resources(spec.sub("matchResources"), &path.child("matchResources"), out);
-    }
-}
-
-fn validate_binding(object: &Value) -> Errors {
-    let mut out = Errors::new();
-    let path = Path::ROOT.child("spec");
-    let spec = object.sub("spec");
-    bound(spec, &path, &mut out);
-    let actions = spec.strings("validationActions");
-    let at = path.child("validationActions");
-    if actions.is_empty() {
-        out.push(FieldError::required(&at, "at least one validation action is required"));
-    }
-    for (i, action) in actions.iter().enumerate() {
-        let here = at.index(i);
-        if !matches!(*action, "Audit" | "Deny" | "Warn") {
-            out.push(FieldError::not_supported(&here, *action, &["Audit", "Deny", "Warn"]));
-        }
-        if actions[..i].contains(action) {
-            out.push(FieldError::duplicate(&here, *action));
-        }
-    }
-    if actions.contains(&"Deny") && actions.contains(&"Warn") {
-        let shown = check::go_list("admissionregistration.ValidationAction", &actions);
-        let why = "must not contain both Deny and Warn (repeating the same validation failure information in the API \
-                   response and headers serves no purpose)";
-        out.push(FieldError::invalid(&at, shown, why));
-    }
-    out
 }

@@ -1,10 +1,10 @@
 //! How objects are converted between versions.
 
 use super::{flag, list, names, text};
-use crate::format::Url;
 use object::Value;
 use object::field::{FieldError, Path, Shown};
-use object::names::{dns1035_label, dns1123_subdomain};
+use object::names::dns1035_label;
+use object::webhook::{check_service, check_url};
 use std::fmt::Write;
 
 pub(super) fn validate(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
@@ -59,67 +59,6 @@ fn client_config(client: Option<&Value>, check_bundle: bool, path: &Path<'_>, er
         let bundle = text(client, "caBundle");
         if let Some(error) = bundle_error(bundle) {
             errors.push(FieldError::invalid(&path.child("caBundle"), bytes_shown(bundle), error));
-        }
-    }
-}
-
-fn check_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    const FORM: &str = "; desired format: https://host[/path]";
-    let url = match Url::parse(url) {
-        Ok(url) => url,
-        Err(error) => {
-            return errors.push(FieldError::required(path, format!("url must be a valid URL: {error}{FORM}")));
-        }
-    };
-    if url.scheme != "https" {
-        let detail = format!("'https' is the only allowed URL scheme{FORM}");
-        errors.push(FieldError::invalid(path, &url.scheme, detail));
-    }
-    if url.host.is_empty() {
-        errors.push(FieldError::invalid(path, "", format!("host must be specified{FORM}")));
-    }
-    for (part, detail) in [
-        (&url.user, "user information is not permitted in the URL"),
-        (&url.fragment, "fragments are not permitted in the URL"),
-        (&url.query, "query parameters are not permitted in the URL"),
-    ] {
-        if let Some(part) = part.as_ref().filter(|part| !part.is_empty()) {
-            errors.push(FieldError::invalid(path, part, detail));
-        }
-    }
-}
-
-fn check_service(service: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    // Upstream hands over name and namespace in the wrong order: each is reported as the other.
-    for (key, value) in [("name", text(service, "namespace")), ("namespace", text(service, "name"))] {
-        if value.is_empty() {
-            errors.push(FieldError::required(&path.child(key), format!("service {key} is required")));
-        }
-    }
-    let port = service.get("port").and_then(Value::as_int).unwrap_or(0);
-    if !(1..=65535).contains(&port) {
-        let detail = "port is not valid: must be between 1 and 65535, inclusive";
-        errors.push(FieldError::invalid(&path.child("port"), port, detail));
-    }
-    let Some(url_path) = service.get("path").and_then(Value::as_str) else { return };
-    let at = path.child("path");
-    let mut invalid = |detail: String| errors.push(FieldError::invalid(&at, url_path, detail));
-    match url_path {
-        "" | "/" => return,
-        "//" => return invalid("segment[0] may not be empty".to_owned()),
-        _ => {}
-    }
-    if !url_path.starts_with('/') {
-        invalid("must start with a '/'".to_owned());
-    }
-    let rest = url_path.get(1..).unwrap_or_default();
-    for (i, segment) in rest.strip_suffix('/').unwrap_or(rest).split('/').enumerate() {
-        if segment.is_empty() {
-            invalid(format!("segment[{i}] may not be empty"));
-            continue;
-        }
-        for complaint in dns1123_subdomain(segment) {
-            invalid(format!("segment[{i}]: {complaint}"));
         }
     }
 }

@@ -217,7 +217,7 @@ pub fn approval_state(definition: &Value) -> (Approval, String) {
     if value.starts_with("unapproved") {
         return (Approval::Bypassed, format!("not approved: {}", object::go::quote(value)));
     }
-    match crate::format::Url::parse_request(value) {
+    match object::url::Url::parse_request(value) {
         Ok(url) if !url.scheme.is_empty() && !url.host.is_empty() => {
             (Approval::Approved, format!("approved in {value}"))
         }

@@ -1,27 +1,25 @@
 //! URLs, read as Go's `net/url` reads them, with its error texts.
 
-use object::go;
+use crate::go;
 
 /// The parts of a URL that rules are about.
 #[derive(Debug, Default)]
-pub(crate) struct Url {
-    pub(crate) scheme: String,
-    /// `user:password`, where there is an `@`.
-    pub(crate) user: Option<String>,
+pub struct Url {
+    /// The scheme in lower case; empty where there is none.
+    pub scheme: String,
+    /// `user:password` as Go writes it, where there is an `@`.
+    pub user: Option<String>,
     /// The host with its port.
-    pub(crate) host: String,
-    pub(crate) query: Option<String>,
-    pub(crate) fragment: Option<String>,
-}
-
-/// Whether `text` is an absolute URI or an absolute path.
-pub(super) fn is_request_uri(text: &str) -> bool {
-    Url::parse_request(text).is_ok()
+    pub host: String,
+    /// What follows `?`.
+    pub query: Option<String>,
+    /// What follows `#`, decoded.
+    pub fragment: Option<String>,
 }
 
 impl Url {
     /// Go's `url.Parse`. The error reads ``parse "TEXT": WHY``.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let (rest, fragment) = match text.split_once('#') {
             Some((rest, fragment)) => (rest, Some(fragment)),
             None => (text, None),
@@ -29,13 +27,13 @@ impl Url {
         let mut url = parse(rest, false).map_err(|why| format!("parse {}: {why}", go::quote(rest)))?;
         if let Some(fragment) = fragment {
             check_escapes(fragment, |_| true).map_err(|why| format!("parse {}: {why}", go::quote(text)))?;
-            url.fragment = Some(fragment.to_owned());
+            url.fragment = Some(decode(fragment));
         }
         Ok(url)
     }
 
     /// Go's `url.ParseRequestURI`: no fragments, and an absolute path where there is no scheme.
-    pub(crate) fn parse_request(text: &str) -> Result<Self, String> {
+    pub fn parse_request(text: &str) -> Result<Self, String> {
         parse(text, true).map_err(|why| format!("parse {}: {why}", go::quote(text)))
     }
 }
@@ -106,7 +104,7 @@ fn read_authority(authority: &str, url: &mut Url) -> Result<(), String> {
                 return Err("net/url: invalid userinfo".to_owned());
             }
             check_escapes(user, |_| true)?;
-            url.user = Some(user.to_owned());
+            url.user = Some(rewrite_user(user));
             host
         }
         None => authority,
@@ -151,4 +149,63 @@ fn check_escapes(text: &str, allowed: impl Fn(u8) -> bool) -> Result<(), String>
         }
     }
     Ok(())
+}
+
+/// A text with its escapes, which are right, taken away.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut parts = text.split('%');
+    bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
+    for part in parts {
+        let (hex, rest) = part.split_at_checked(2).unwrap_or((part, ""));
+        bytes.extend(u8::from_str_radix(hex, 16));
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Go keeps user and password decoded, and escapes them again in its own way.
+fn rewrite_user(text: &str) -> String {
+    let escape = |text: &str| -> String {
+        let text = decode(text);
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_.~$&+,;=".contains(b);
+        text.bytes().map(|b| if plain(&b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+    };
+    match text.split_once(':') {
+        Some((user, password)) => format!("{}:{}", escape(user), escape(password)),
+        None => escape(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_those_that_go_reads() {
+        let url = Url::parse("HTTPS://a%21:p@h:1/x?q=1#f%20g").unwrap();
+        assert_eq!((url.scheme.as_str(), url.user.as_deref(), url.host.as_str()), ("https", Some("a%21:p"), "h:1"));
+        assert_eq!((url.query.as_deref(), url.fragment.as_deref()), (Some("q=1"), Some("f g")));
+        assert_eq!(Url::parse("https://a!@h").unwrap().user.as_deref(), Some("a%21"));
+        assert_eq!(Url::parse("https://@h").unwrap().user.as_deref(), Some(""));
+        assert_eq!(Url::parse("mailto:x").unwrap().host, "");
+    }
+
+    #[test]
+    fn errors_are_those_that_go_gives() {
+        for (text, why) in [
+            ("://", "parse \"://\": missing protocol scheme"),
+            ("a b:c", "parse \"a b:c\": first path segment in URL cannot contain colon"),
+            ("https://%zz/x", "parse \"https://%zz/x\": invalid URL escape \"%zz\""),
+            ("https://h:x/", "parse \"https://h:x/\": invalid port \":x\" after host"),
+            ("https://[::1/", "parse \"https://[::1/\": missing ']' in host"),
+            ("https://a b/", "parse \"https://a b/\": invalid character \" \" in host name"),
+            ("https://a b@h/", "parse \"https://a b@h/\": net/url: invalid userinfo"),
+            ("https://h/\n", "parse \"https://h/\\n\": net/url: invalid control character in URL"),
+        ] {
+            assert_eq!(Url::parse(text).unwrap_err(), why);
+        }
+        assert_eq!(Url::parse_request("").unwrap_err(), "parse \"\": empty url");
+        assert_eq!(Url::parse_request("x").unwrap_err(), "parse \"x\": invalid URI for request");
+    }
 }
