@@ -59,6 +59,27 @@ async fn what_is_taken_stays_so_over_a_restart() {
     assert!(why.contains("provided IP is already allocated"), "{why}");
 }
 
+#[tokio::test]
+async fn the_own_service_leads_to_the_address_of_the_server() {
+    let slice = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
+    let at = |advertised: &str| Options { advertised: advertised.into(), ..Options::default() };
+    let mut f = Fixture::new(at("192.0.2.1:6443")).await;
+    for (advertised, address, generation) in
+        [("192.0.2.1:6443", "192.0.2.1", 1), ("192.0.2.1:6443", "192.0.2.1", 1), ("192.0.2.2:6443", "192.0.2.2", 2)]
+    {
+        f = Fixture { server: Server::new(f.server.store().clone(), at(advertised)).await.unwrap() };
+        let (_, held) = f.send("GET", slice, "").await;
+        assert_eq!(held.at(&["metadata", "generation"]), Some(&Value::Int(generation)));
+        assert_eq!(held.str_at(&["metadata", "labels", "kubernetes.io/service-name"]), Some("kubernetes"));
+        let endpoint = &held.at(&["endpoints"]).and_then(Value::as_array).unwrap()[0];
+        assert_eq!(endpoint.at(&["addresses"]), Some(&Value::from(vec![address])));
+        let (_, endpoints) = f.send("GET", "/api/v1/namespaces/default/endpoints/kubernetes", "").await;
+        let subset = &endpoints.at(&["subsets"]).and_then(Value::as_array).unwrap()[0];
+        let first = &subset.at(&["addresses"]).and_then(Value::as_array).unwrap()[0];
+        assert_eq!(first.str_at(&["ip"]), Some(address));
+    }
+}
+
 const RANGES: &str = "/apis/networking.k8s.io/v1/servicecidrs";
 const IP_ADDRESSES: &str = "/apis/networking.k8s.io/v1/ipaddresses";
 
