@@ -136,6 +136,8 @@ fn families(spec: &mut Value, before: &Value) {
         }
     }
     let mut list: Vec<String> = spec.strings("ipFamilies").into_iter().map(str::to_owned).collect();
+    // Less than before is a wish, which the policy allows or does not.
+    let reduced = !list.is_empty() && list.len() < before.list("ipFamilies").len();
     // What has no family here, or is no address, is left for the checks.
     let addresses = spec.strings("clusterIPs");
     for address in addresses.iter().skip(list.len()) {
@@ -147,7 +149,7 @@ fn families(spec: &mut Value, before: &Value) {
     if list.is_empty() && (addresses.is_empty() || headless(spec)) {
         list.push(FAMILIES[0].to_owned());
     }
-    if let ([first], true) = (&list[..], stands_for_any(spec) && !single)
+    if let ([first], true) = (&list[..], stands_for_any(spec) && !single && !reduced)
         && let Some(other) = FAMILIES.iter().position(|family| family == first).map(|at| FAMILIES[1 - at])
     {
         list.push(other.to_owned());
@@ -313,6 +315,12 @@ mod tests {
                 r#"{"type":"ClusterIP"}"#,
                 r#"{"type":"ClusterIP","ipFamilyPolicy":"PreferDualStack","ipFamilies":["IPv4"]}"#,
                 "PreferDualStack",
+                "IPv4",
+            ),
+            (
+                r#"{"type":"ClusterIP","clusterIP":"None","ipFamilies":["IPv4"]}"#,
+                r#"{"type":"ClusterIP","clusterIP":"None","ipFamilyPolicy":"RequireDualStack","ipFamilies":["IPv4","IPv6"]}"#,
+                "RequireDualStack",
                 "IPv4",
             ),
             (
