@@ -142,7 +142,7 @@ fn status(name: &str, time: &str) -> Map {
         "nodeInfo" => map! {
             "architecture" => "amd64", "operatingSystem" => "linux", "kernelVersion" => "simulated",
             "osImage" => "simulated", "containerRuntimeVersion" => "simulated://1", "kubeletVersion" => "v1.33.0",
-            "kubeProxyVersion" => "v1.33.0", "machineID" => "", "systemUUID" => "", "bootID" => "",
+            "kubeProxyVersion" => "", "machineID" => "", "systemUUID" => "", "bootID" => "",
         },
     }
 }
