@@ -245,6 +245,8 @@ pub struct Strategy {
     pub delete_warning: &'static str,
     /// Warnings for a create (no old object) or an update.
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
+    /// Warnings about an object to be created as its author wrote it, before it is prepared; given however it ends.
+    pub warnings_before: fn(&Value) -> Vec<String>,
     /// Warnings for an update through `/status`.
     pub status_warnings: fn(&Value) -> Vec<String>,
 }
@@ -285,6 +287,7 @@ impl Strategy {
         compiled: None,
         validate_status: |_, _| Vec::new(),
         warnings: |_, _| Vec::new(),
+        warnings_before: |_| Vec::new(),
         status_warnings: |_| Vec::new(),
     };
 

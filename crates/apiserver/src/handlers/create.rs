@@ -196,7 +196,8 @@ async fn store_named(
 }
 
 /// What the server sets, whatever the client sent; `created` is false where an apply makes the object.
-fn prepare(request: &Request<'_>, object: &mut Value, created: bool) -> Outcome<()> {
+fn prepare(request: &mut Request<'_>, object: &mut Value, created: bool) -> Outcome<()> {
+    request.warnings.extend(request.resource.strategy.warnings_before(object));
     let meta = object.metadata_mut();
     for key in ["selfLink", "resourceVersion"] {
         meta.remove(key);

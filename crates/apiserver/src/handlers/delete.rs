@@ -12,6 +12,7 @@ use crate::registry::{self, place};
 use crate::request::Verb;
 use crate::request::delete::{DeleteOptions, Propagation};
 use crate::request::options::ListOptions;
+use crate::strategy::at_least_one;
 use futures_util::{StreamExt, stream};
 use object::status::Details;
 use object::{Status, Value};
@@ -253,6 +254,9 @@ fn mark(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> End {
     }
     let finalizers = finalizers(request, live, options);
     let grace = resource.strategy.grace(live, options.grace);
+    if going && grace.is_some() {
+        return shortened(live, options.grace, finalizers);
+    }
     let now = finalizers.is_empty() && grace.unwrap_or(0) == 0;
     if now && grace.is_none() {
         return End::Now(live.clone());
@@ -274,6 +278,36 @@ fn mark(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> End {
     let before = meta.get("deletionGracePeriodSeconds").and_then(Value::as_int);
     meta.insert("deletionGracePeriodSeconds", before.filter(|_| going).map_or(grace, |b| b.min(grace)));
     if now { End::Now(object) } else { End::Later(object) }
+}
+
+/// What another delete makes of an object that is being stopped: its time can only get shorter, and while it runs nothing
+/// else changes.
+fn shortened(live: &Value, asked: Option<i64>, finalizers: Vec<String>) -> End {
+    const GRACE: &str = "deletionGracePeriodSeconds";
+    let held = at_least_one(live.at(&["metadata", GRACE]).and_then(Value::as_int).unwrap_or(0));
+    let asked = asked.map(at_least_one);
+    let left = match asked {
+        _ if held == 0 => 0,
+        Some(asked) if asked < held => asked,
+        _ => return End::Later(live.clone()),
+    };
+    let is_last = left == 0 && finalizers.is_empty();
+    if held == 0 && is_last {
+        return End::Now(live.clone());
+    }
+    let mut object = live.clone();
+    let end = live.meta_str("deletionTimestamp").parse::<jiff::Timestamp>();
+    let meta = object.metadata_mut();
+    if let Some(end) = end.ok().and_then(|end| end.checked_sub(jiff::SignedDuration::from_secs(held - left)).ok()) {
+        meta.insert("deletionTimestamp", time(end));
+    }
+    meta.insert(GRACE, left);
+    if finalizers.is_empty() {
+        meta.remove("finalizers");
+    } else {
+        meta.insert("finalizers", finalizers);
+    }
+    if is_last { End::Now(object) } else { End::Later(object) }
 }
 
 /// The finalizers after a delete: those of the garbage collector follow the policy.
@@ -361,4 +395,39 @@ async fn write_entry(request: &Request<'_>, write: store::Write) -> Result<u64, 
         WriteError::Conflict { .. } => None,
         error => Some(registry::write_failure(&error)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn the_time_of_an_object_that_is_being_stopped_gets_shorter_only() {
+        let pod = |second: u32, grace: i64, more: &str| {
+            format!(
+                r#"{{"metadata":{{"deletionGracePeriodSeconds":{grace},"deletionTimestamp":"2020-01-01T00:00:{second:02}Z"{more},"name":"p"}}}}"#
+            )
+        };
+        const HELD: &str = r#","finalizers":["a.io/b"]"#;
+        for (live, asked, finalizers, now, wanted) in [
+            (pod(40, 30, ""), None, vec![], false, pod(40, 30, "")),
+            (pod(40, 30, ""), Some(30), vec![], false, pod(40, 30, "")),
+            (pod(40, 30, ""), Some(60), vec!["a.io/b"], false, pod(40, 30, "")),
+            (pod(40, 30, ""), Some(10), vec![], false, pod(20, 10, "")),
+            (pod(40, 30, ""), Some(-5), vec![], false, pod(11, 1, "")),
+            (pod(40, 30, ""), Some(0), vec![], true, pod(10, 0, "")),
+            (pod(40, 30, HELD), Some(0), vec!["a.io/b"], false, pod(10, 0, HELD)),
+            (pod(40, 0, ""), Some(5), vec![], true, pod(40, 0, "")),
+            (pod(40, 0, ""), None, vec!["a.io/b"], false, pod(40, 0, HELD)),
+        ] {
+            let live = json::parse(live.as_bytes()).unwrap();
+            let finalizers = finalizers.into_iter().map(str::to_owned).collect();
+            let (is_now, object) = match shortened(&live, asked, finalizers) {
+                End::Now(object) => (true, object),
+                End::Later(object) => (false, object),
+            };
+            assert_eq!((is_now, json::to_string(&object)), (now, wanted), "{asked:?}");
+        }
+    }
 }

@@ -102,6 +102,10 @@ impl Strategy for Builtin {
         if self.version.convert.is_some() { 0 } else { FINGERPRINT }
     }
 
+    fn warnings_before(&self, object: &Value) -> Vec<String> {
+        (self.resource.strategy.warnings_before)(object)
+    }
+
     fn prepare_create(&self, object: &mut Value, writer: Writer<'_>) {
         let user = user(writer.user);
         self.resource.prepare_create(object, &kinds::Context { now: writer.now, user: Some(&user) });
@@ -222,11 +226,7 @@ impl Strategy for Builtin {
             return Some(0);
         }
         let own = object.at(&["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_int);
-        // A negative period is the shortest.
-        match asked.or(own).unwrap_or(0) {
-            grace if grace < 0 => Some(1),
-            grace => Some(grace),
-        }
+        Some(at_least_one(asked.or(own).unwrap_or(0)))
     }
 
     fn returns_deleted(&self) -> bool {
@@ -267,6 +267,11 @@ impl Strategy for Builtin {
             selector: Some(path(["spec", "selector"])),
         })
     }
+}
+
+/// A negative period is the shortest.
+pub(crate) fn at_least_one(grace: i64) -> i64 {
+    if grace < 0 { 1 } else { grace }
 }
 
 /// What is wrong with the content of a request for a certificate. (What is no request at all is found with the rest.)

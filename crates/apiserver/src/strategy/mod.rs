@@ -11,6 +11,7 @@ mod custom;
 mod definitions;
 
 pub use builtin::Builtin;
+pub(crate) use builtin::at_least_one;
 pub(crate) use custom::{Custom, at, storage_version};
 pub use definitions::Definitions;
 
@@ -151,6 +152,12 @@ pub trait Strategy: Send + Sync + 'static {
     /// Names the schema of this version. What is stored under the same one is served as it is stored, `apiVersion`
     /// apart.
     fn fingerprint(&self) -> u64;
+
+    /// What its author should know of an object to be created, as they wrote it.
+    fn warnings_before(&self, object: &Value) -> Vec<String> {
+        let _ = object;
+        Vec::new()
+    }
 
     /// What creation sets by itself.
     fn prepare_create(&self, object: &mut Value, writer: Writer<'_>);

@@ -5,7 +5,7 @@ use super::volumes::local_path;
 use crate::check::Errors;
 use crate::read::Read;
 use object::field::{FieldError, Path};
-use object::{Map, Value, go};
+use object::{Map, Value, go, map};
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -18,6 +18,35 @@ pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.
 
 fn of(object: &Value) -> &Map {
     object.sub("metadata").members("annotations")
+}
+
+/// The profile of AppArmor that an annotation names, as the field has it.
+pub(crate) fn app_armor_profile(annotation: &str) -> Option<Value> {
+    Some(match annotation {
+        "unconfined" => map! { "type" => "Unconfined" }.into(),
+        "runtime/default" => map! { "type" => "RuntimeDefault" }.into(),
+        _ => {
+            let file = annotation.strip_prefix("localhost/").filter(|file| !file.is_empty() && file.trim() == *file)?;
+            map! { "localhostProfile" => file, "type" => "Localhost" }.into()
+        }
+    })
+}
+
+/// Annotations in which init containers once stood, and their statuses.
+const INIT_CONTAINERS: [&str; 4] = [
+    "pod.alpha.kubernetes.io/init-container-statuses",
+    "pod.alpha.kubernetes.io/init-containers",
+    "pod.beta.kubernetes.io/init-container-statuses",
+    "pod.beta.kubernetes.io/init-containers",
+];
+
+/// Drops from a pod or template the annotations in which init containers once stood: older kubelets would heed them.
+pub(crate) fn drop_old(object: &mut Value) {
+    if INIT_CONTAINERS.iter().any(|key| of(object).contains_key(key)) {
+        for key in INIT_CONTAINERS {
+            object.remove_at(&["metadata", "annotations", key]);
+        }
+    }
 }
 
 /// Checks the annotations of a pod or template that mean something.
@@ -128,4 +157,23 @@ pub(crate) fn updates(new: &Value, old: &Value, path: &Path<'_>, out: &mut Error
         None => "may not add mirror pod annotation",
     };
     out.push(FieldError::forbidden(&path.key(MIRROR), why));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn init_containers_in_annotations_are_dropped() {
+        for (annotations, wanted) in [
+            (r#"{"a":"b","pod.beta.kubernetes.io/init-containers":"[]"}"#, r#"{"a":"b"}"#),
+            (r#"{"a":"b"}"#, r#"{"a":"b"}"#),
+        ] {
+            let text = format!(r#"{{"metadata":{{"annotations":{annotations}}}}}"#);
+            let mut object = json::parse(text.as_bytes()).unwrap();
+            drop_old(&mut object);
+            assert_eq!(json::to_string(object.sub("metadata").sub("annotations")), wanted);
+        }
+    }
 }

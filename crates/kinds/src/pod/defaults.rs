@@ -1,10 +1,12 @@
 //! Defaults of pods and of templates of pods.
 
+use super::annotations::drop_old;
 use crate::read::{Read, default_text, default_to, list_mut, object_mut};
 use object::{Map, Value};
 
 /// Defaults of a pod: those of a template, and what only pods get.
 pub(crate) fn default_pod(pod: &mut Value) {
+    drop_old(pod);
     if let Some(spec) = object_mut(pod, &["spec"]) {
         let host_network = spec.flag("hostNetwork");
         for containers in ["containers", "initContainers"] {
@@ -27,6 +29,7 @@ pub(crate) fn default_pod(pod: &mut Value) {
 
 /// Defaults of the template at `spec.template` or the like.
 pub(crate) fn default_template(template: &mut Value) {
+    drop_old(template);
     if let Some(spec) = object_mut(template, &["spec"]) {
         default_spec(spec);
     }

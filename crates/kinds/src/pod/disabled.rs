@@ -48,6 +48,31 @@ fn drop_from_spec(spec: &mut Value, old: &Value) {
     images(spec, old);
 }
 
+/// Drops from the status of a pod what no feature stands for, unless the old pod has it in use.
+pub(crate) fn drop_disabled_status(object: &mut Value, old: &Value) {
+    const OBSERVED: &str = "observedGeneration";
+    let before = old.sub("status");
+    let observes = before.int(OBSERVED) != 0 || before.list("conditions").iter().any(|c| c.int(OBSERVED) != 0);
+    let claims = !old.sub("spec").list("resourceClaims").is_empty();
+    let Some(status) = object_mut(object, &["status"]) else { return };
+    if let Some(members) = status.as_object_mut() {
+        if !claims {
+            members.remove("resourceClaimStatuses");
+        }
+        if !observes {
+            members.remove(OBSERVED);
+        }
+    }
+    for condition in list_mut(status, "conditions").iter_mut().filter(|_| !observes) {
+        condition.remove_at(&[OBSERVED]);
+    }
+    for list in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
+        for container in list_mut(status, list) {
+            container.remove_at(&["allocatedResourcesStatus"]);
+        }
+    }
+}
+
 /// Bundles of certificates in projected volumes.
 fn trust_bundles(spec: &mut Value, old: &Value) {
     let has = |volume: &Value| volume.sub("projected").list("sources").iter().any(|s| s.has("clusterTrustBundle"));
@@ -93,6 +118,22 @@ fn put_list(object: &mut Value, key: &str, list: Vec<Value>) {
 mod tests {
     use super::*;
     use object::json;
+
+    #[test]
+    fn what_a_status_says_of_features_that_are_off_is_dropped() {
+        const ALL: &str = r#"{"conditions":[{"observedGeneration":2,"type":"Ready"}],"containerStatuses":[{"allocatedResourcesStatus":[],"name":"c"}],"observedGeneration":2,"resourceClaimStatuses":[{"name":"a"}]}"#;
+        for (old, wanted) in [
+            ("{}", r#"{"conditions":[{"type":"Ready"}],"containerStatuses":[{"name":"c"}]}"#),
+            (
+                r#"{"spec":{"resourceClaims":[{"name":"a"}]},"status":{"conditions":[{"observedGeneration":1}]}}"#,
+                r#"{"conditions":[{"observedGeneration":2,"type":"Ready"}],"containerStatuses":[{"name":"c"}],"observedGeneration":2,"resourceClaimStatuses":[{"name":"a"}]}"#,
+            ),
+        ] {
+            let mut object = json::parse(format!(r#"{{"status":{ALL}}}"#).as_bytes()).unwrap();
+            drop_disabled_status(&mut object, &json::parse(old.as_bytes()).unwrap());
+            assert_eq!(json::to_string(object.sub("status")), wanted);
+        }
+    }
 
     #[test]
     fn fields_of_features_that_are_off_are_dropped() {

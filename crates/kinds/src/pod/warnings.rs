@@ -3,8 +3,9 @@
 mod files;
 mod ports;
 
-use super::annotations::{APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD};
+use super::annotations::{APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD, app_armor_profile};
 use super::containers::all_containers;
+use crate::net;
 use crate::read::Read;
 use object::field::Path;
 use object::{Value, go, names};
@@ -39,15 +40,19 @@ const OLD_SOURCES: [(&str, &str); 9] = [
 ];
 
 /// Annotations that do nothing any more.
-const OLD_ANNOTATIONS: [(&str, &str); 4] = [
+const OLD_ANNOTATIONS: [(&str, &str); 3] = [
     (
         "scheduler.alpha.kubernetes.io/critical-pod",
         "non-functional in v1.16+; use the \"priorityClassName\" field instead",
     ),
-    (SECCOMP_POD, "non-functional in v1.27+; use the \"seccompProfile\" field instead"),
     ("security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
     ("security.alpha.kubernetes.io/unsafe-sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
 ];
+
+/// What is said of annotations about seccomp where a field is missing.
+const OLD_SECCOMP: &str = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
+/// What is said of annotations about AppArmor where a field is missing.
+const OLD_APP_ARMOR: &str = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
 
 /// What is said of a label of nodes that has a newer name.
 pub(crate) fn old_label(key: &str) -> Option<&'static str> {
@@ -56,7 +61,48 @@ pub(crate) fn old_label(key: &str) -> Option<&'static str> {
 
 /// The warnings about a pod that is created; nobody is warned about changes of pods.
 pub(crate) fn pod_warnings(pod: &Value, old: Option<&Value>) -> Vec<String> {
-    if old.is_some() { Vec::new() } else { warnings_of(pod, &Path::ROOT) }
+    if old.is_some() {
+        return Vec::new();
+    }
+    let name = unlike_a_label(pod.name(), "this is used in the Pod's hostname");
+    name.into_iter().chain(warnings_of(pod, &Path::ROOT)).collect()
+}
+
+/// The warnings about a pod as its author wrote it, before annotations about AppArmor become fields: those become fields,
+/// and those that cannot.
+pub(crate) fn pod_warnings_before(pod: &Value) -> Vec<String> {
+    let spec = pod.sub("spec");
+    if spec.sub("os").text("name") == "windows" {
+        return Vec::new();
+    }
+    let meta = Path::ROOT.child("metadata");
+    let at = meta.child("annotations");
+    let whole = spec.sub("securityContext").sub("appArmorProfile");
+    let mut out = Vec::new();
+    for (_, _, container) in all_containers(spec) {
+        let key = format!("{APP_ARMOR}{}", container.text("name"));
+        let Some(annotation) = pod.annotation(&key) else { continue };
+        let stands_alone = !container.sub("securityContext").has("appArmorProfile")
+            && app_armor_profile(annotation).is_none_or(|profile| profile != *whole);
+        if stands_alone {
+            out.push(format!("{}: {OLD_APP_ARMOR}", at.key(&key)));
+        }
+    }
+    out
+}
+
+/// The warnings about addresses that a kubelet reports.
+pub(crate) fn pod_status_warnings(pod: &Value) -> Vec<String> {
+    let status = Path::ROOT.child("status");
+    let mut out = Vec::new();
+    for key in ["podIPs", "hostIPs"] {
+        let at = status.child(key);
+        for (i, address) in pod.sub("status").list(key).iter().enumerate() {
+            let item = at.index(i);
+            net::ip_warning(address.text("ip"), &item.child("ip"), &mut out);
+        }
+    }
+    out
 }
 
 /// Warnings about a pod or template at a path, in upstream's order.
@@ -65,7 +111,11 @@ pub(crate) fn warnings_of(object: &Value, path: &Path<'_>) -> Vec<String> {
     let (spec, spec_path) = (object.sub("spec"), path.child("spec"));
     labels_of_nodes(spec, &spec_path, &mut out);
     spread(spec, &spec_path, &mut out);
-    annotations(object, path, &mut out);
+    let meta = path.child("metadata");
+    let annotations = meta.child("annotations");
+    for (key, why) in OLD_ANNOTATIONS.iter().filter(|(key, _)| object.annotation(key).is_some()) {
+        out.push(format!("{}: {why}", annotations.key(key)));
+    }
     let volumes = spec_path.child("volumes");
     for (i, volume) in spec.list("volumes").iter().enumerate() {
         let at = volumes.index(i);
@@ -87,13 +137,15 @@ pub(crate) fn warnings_of(object: &Value, path: &Path<'_>) -> Vec<String> {
     for name in BYTES {
         fraction(spec.sub("overhead").sub(name), &overhead.key(name), &mut out);
     }
-    for list in ["initContainers", "containers", "ephemeralContainers"] {
+    if object.annotation(SECCOMP_POD).is_some() && !spec.sub("securityContext").has("seccompProfile") {
+        out.push(format!("{}: {OLD_SECCOMP}", annotations.key(SECCOMP_POD)));
+    }
+    for (list, i, container) in all_containers(spec) {
+        profiles(object, container, &annotations, path, &mut out);
         let containers = spec_path.child(list);
-        for (i, container) in spec.list(list).iter().enumerate() {
-            let at = containers.index(i);
-            amounts(container, &at, &mut out);
-            environment(container, &at, &mut out);
-        }
+        let at = containers.index(i);
+        amounts(container, &at, &mut out);
+        environment(container, &at, &mut out);
     }
     ports::overlaps(spec, &spec_path, &mut out);
     if spec.int("terminationGracePeriodSeconds") < 0 {
@@ -101,7 +153,36 @@ pub(crate) fn warnings_of(object: &Value, path: &Path<'_>) -> Vec<String> {
         out.push(format!("{at}: must be >= 0; negative values are invalid and will be treated as 1"));
     }
     affinity(spec, &spec_path, &mut out);
+    addresses(spec, &spec_path, &mut out);
     out
+}
+
+/// Addresses in odd forms.
+fn addresses(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    let (config, aliases) = (path.child("dnsConfig"), path.child("hostAliases"));
+    let servers = config.child("nameservers");
+    for (i, server) in spec.sub("dnsConfig").strings("nameservers").into_iter().enumerate() {
+        net::ip_warning(server, &servers.index(i), out);
+    }
+    for (i, alias) in spec.list("hostAliases").iter().enumerate() {
+        let at = aliases.index(i);
+        net::ip_warning(alias.text("ip"), &at.child("ip"), out);
+    }
+}
+
+/// Annotations that say of a container what a field should. What those of a pod say about AppArmor is told before they
+/// become fields ([`pod_warnings_before`]).
+fn profiles(object: &Value, container: &Value, annotations: &Path<'_>, path: &Path<'_>, out: &mut Vec<String>) {
+    let (name, context) = (container.text("name"), container.sub("securityContext"));
+    let key = format!("{SECCOMP_CONTAINER}{name}");
+    if object.annotation(&key).is_some() && !context.has("seccompProfile") {
+        out.push(format!("{}: {OLD_SECCOMP}", annotations.key(&key)));
+    }
+    let of_whole = object.sub("spec").sub("securityContext").has("appArmorProfile");
+    let key = format!("{APP_ARMOR}{name}");
+    if !path.is_root() && !of_whole && !context.has("appArmorProfile") && object.annotation(&key).is_some() {
+        out.push(format!("{}: {OLD_APP_ARMOR}", annotations.key(&key)));
+    }
 }
 
 /// Entries of a list that say again what an earlier one said.
@@ -135,7 +216,7 @@ fn labels_of_nodes(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
     let preferred = at.child("preferredDuringSchedulingIgnoredDuringExecution");
     for (i, term) in node.list("preferredDuringSchedulingIgnoredDuringExecution").iter().enumerate() {
         let term_path = preferred.index(i);
-        selector_term(term.sub("preference"), &term_path.child("preference"), out);
+        selector_term(term.sub("preference"), true, &term_path.child("preference"), out);
     }
 }
 
@@ -143,37 +224,22 @@ fn labels_of_nodes(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
 pub(crate) fn selector_terms(selector: &Value, path: &Path<'_>, out: &mut Vec<String>) {
     let terms = path.child("nodeSelectorTerms");
     for (i, term) in selector.list("nodeSelectorTerms").iter().enumerate() {
-        selector_term(term, &terms.index(i), out);
+        selector_term(term, false, &terms.index(i), out);
     }
 }
 
-fn selector_term(term: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+/// `preferred` is whether values that are no labels are let through: then they are told of.
+fn selector_term(term: &Value, preferred: bool, path: &Path<'_>, out: &mut Vec<String>) {
     let expressions = path.child("matchExpressions");
     for (i, requirement) in term.list("matchExpressions").iter().enumerate() {
-        let at = expressions.index(i);
-        out.extend(old_label(requirement.text("key")).map(|why| format!("{}: {why}", at.child("key"))));
-    }
-}
-
-fn annotations(object: &Value, path: &Path<'_>, out: &mut Vec<String>) {
-    let meta = path.child("metadata");
-    let at = meta.child("annotations");
-    for key in object.sub("metadata").members("annotations").keys() {
-        let known = OLD_ANNOTATIONS.iter().find(|(old, _)| *old == key).map(|(_, why)| *why);
-        let why = if key.starts_with(SECCOMP_CONTAINER) {
-            Some("non-functional in v1.27+; use the \"seccompProfile\" field instead")
-        } else if key.starts_with(APP_ARMOR) {
-            let container = key.rsplit_once('/').map_or("", |(_, name)| name);
-            let mut all = all_containers(object.sub("spec")).map(|(_, _, c)| c);
-            let own = all.find(|c| c.text("name") == container);
-            let of = |v: &Value| v.sub("securityContext").has("appArmorProfile");
-            // The server itself writes these where there is a field.
-            let mirrored = own.is_some_and(of) || of(object.sub("spec"));
-            (!mirrored).then_some("deprecated since v1.30; use the \"appArmorProfile\" field instead")
-        } else {
-            known
-        };
-        out.extend(why.map(|why| format!("{}: {why}", at.key(key))));
+        let (at, key) = (expressions.index(i), requirement.text("key"));
+        out.extend(old_label(key).map(|why| format!("{}: {key} is {why}", at.child("key"))));
+        let values = at.child("values");
+        for (j, value) in requirement.strings("values").into_iter().enumerate().filter(|_| preferred) {
+            for why in names::label_value(value) {
+                out.push(format!("{}: {value} is invalid, {why}", values.index(j)));
+            }
+        }
     }
 }
 
@@ -235,11 +301,15 @@ pub(crate) fn fraction(value: &Value, path: &Path<'_>, out: &mut Vec<String>) {
 
 /// The warning about a name that does not do for the names of pods.
 pub(crate) fn name_warning(name: &str) -> Option<String> {
+    unlike_a_label(name, "this is used in Pod names and hostnames")
+}
+
+/// The warning about a name that is no DNS label, and is `used` as one.
+fn unlike_a_label(name: &str, used: &str) -> Option<String> {
     let complaints = names::dns1123_label(name);
     (!complaints.is_empty()).then(|| {
         format!(
-            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; \
-             a DNS label is recommended: [{}]",
+            "metadata.name: {used}, which can result in surprising behavior; a DNS label is recommended: [{}]",
             complaints.join(" ")
         )
     })
@@ -354,14 +424,78 @@ mod tests {
                 r#"spec.containers[0].resources.limits[memory]: fractional byte value "100m" is invalid, must be an integer"#,
             ),
             (
+                r#"{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"beta.kubernetes.io/os","values":["-"]}]}]}}}}}"#,
+                r#"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key: beta.kubernetes.io/os is deprecated since v1.14; use "kubernetes.io/os" instead"#,
+            ),
+            (
+                r#"{"spec":{"affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"preference":{"matchExpressions":[{"key":"a","values":["-"]}]}}]}}}}"#,
+                r#"spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchExpressions[0].values[0]: - is invalid, a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"#,
+            ),
+            (
+                r#"{"metadata":{"annotations":{"container.seccomp.security.alpha.kubernetes.io/c":"unconfined","container.seccomp.security.alpha.kubernetes.io/d":"unconfined"}},"spec":{"containers":[{"name":"c"},{"name":"d","securityContext":{"seccompProfile":{}}}]}}"#,
+                r#"metadata.annotations[container.seccomp.security.alpha.kubernetes.io/c]: non-functional in v1.27+; use the "seccompProfile" field instead"#,
+            ),
+            (
+                r#"{"spec":{"dnsConfig":{"nameservers":["1.1.1.1","1.1.1.01"]}}}"#,
+                r#"spec.dnsConfig.nameservers[1]: non-standard IP address "1.1.1.01" will be considered invalid in a future Kubernetes release: use "1.1.1.1""#,
+            ),
+            (
+                r#"{"spec":{"hostAliases":[{"ip":"1.1.1.01"}]}}"#,
+                r#"spec.hostAliases[0].ip: non-standard IP address "1.1.1.01" will be considered invalid in a future Kubernetes release: use "1.1.1.1""#,
+            ),
+            (
                 r#"{"spec":{"topologySpreadConstraints":[{"topologyKey":"a"}]}}"#,
                 "spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod",
             ),
         ] {
-            let pod = json::parse(pod.as_bytes()).unwrap();
+            let mut pod = json::parse(pod.as_bytes()).unwrap();
+            pod.metadata_mut().insert("name", "p");
             assert_eq!(pod_warnings(&pod, None), [wanted]);
             assert!(pod_warnings(&pod, Some(&pod)).is_empty());
         }
+    }
+
+    #[test]
+    fn annotations_about_app_armor_are_told_of_where_no_field_says_the_same() {
+        const WHY: &str = "metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the \
+             \"appArmorProfile\" field instead";
+        // Of a pod the annotation is compared with its profile, of a template the profile is enough.
+        for (annotation, whole, own, of_pod, of_template) in [
+            ("unconfined", "", "", true, true),
+            ("nonsense", "", "", true, true),
+            ("unconfined", r#""securityContext":{"appArmorProfile":{"type":"Unconfined"}},"#, "", false, false),
+            ("unconfined", r#""securityContext":{"appArmorProfile":{"type":"RuntimeDefault"}},"#, "", true, false),
+            ("unconfined", "", r#","securityContext":{"appArmorProfile":{"type":"Unconfined"}}"#, false, false),
+            ("unconfined", r#""os":{"name":"windows"},"#, "", false, true),
+        ] {
+            let text = format!(
+                r#"{{"metadata":{{"name":"p","annotations":{{"{APP_ARMOR}c":"{annotation}"}}}},"spec":{{{whole}"containers":[{{"name":"c"{own}}}]}}}}"#
+            );
+            let object = json::parse(text.as_bytes()).unwrap();
+            assert_eq!(pod_warnings_before(&object).contains(&WHY.to_owned()), of_pod, "{text}");
+            assert!(pod_warnings(&object, None).is_empty(), "{text}");
+            let template = warnings_of(&object, &Path::ROOT.child("template"));
+            assert_eq!(template, if of_template { vec![format!("template.{WHY}")] } else { Vec::new() }, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pods_name_and_its_addresses_are_looked_at() {
+        let pod = json::parse(
+            br#"{"metadata":{"name":"a.b"},"status":{"podIPs":[{"ip":"10.0.0.01"}],"hostIPs":[{"ip":"10.0.0.2"},{"ip":"10.0.0.02"}]}}"#,
+        )
+        .unwrap();
+        let found = pod_warnings(&pod, None);
+        let why = "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [";
+        assert!(found.len() == 1 && found[0].starts_with(why), "{found:?}");
+        let odd = |ip: &str| {
+            format!("non-standard IP address \"{ip}\" will be considered invalid in a future Kubernetes release")
+        };
+        let wanted = [
+            format!("status.podIPs[0].ip: {}: use \"10.0.0.1\"", odd("10.0.0.01")),
+            format!("status.hostIPs[1].ip: {}: use \"10.0.0.2\"", odd("10.0.0.02")),
+        ];
+        assert_eq!(pod_status_warnings(&pod), wanted);
     }
 
     #[test]

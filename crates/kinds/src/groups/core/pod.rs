@@ -42,6 +42,8 @@ pub(super) const PODS: Resource = Resource {
     ended,
     selectable: &[
         SelectableField { name: "spec.nodeName", value: |o| o.sub("spec").text("nodeName").to_owned() },
+        // What the first clients called it.
+        SelectableField { name: "spec.host", value: |o| o.sub("spec").text("nodeName").to_owned() },
         SelectableField { name: "spec.restartPolicy", value: |o| o.sub("spec").text("restartPolicy").to_owned() },
         SelectableField { name: "spec.schedulerName", value: |o| o.sub("spec").text("schedulerName").to_owned() },
         SelectableField {
@@ -51,7 +53,8 @@ pub(super) const PODS: Resource = Resource {
         SelectableField { name: "spec.hostNetwork", value: |o| o.sub("spec").flag("hostNetwork").to_string() },
         SelectableField { name: "status.phase", value: |o| o.sub("status").text("phase").to_owned() },
         SelectableField { name: "status.podIP", value: |o| o.sub("status").text("podIP").to_owned() },
-        SelectableField { name: "status.podIPs", value: |o| o.sub("status").text("podIP").to_owned() },
+        // Upstream knows the name, but no value of it.
+        SelectableField { name: "status.podIPs", value: |_| String::new() },
         SelectableField {
             name: "status.nominatedNodeName",
             value: |o| o.sub("status").text("nominatedNodeName").to_owned(),
@@ -70,6 +73,8 @@ pub(super) const PODS: Resource = Resource {
         validate_update,
         validate_status,
         warnings: pod::pod_warnings,
+        warnings_before: pod::pod_warnings_before,
+        status_warnings: pod::pod_status_warnings,
         ..Strategy::PLAIN
     },
     ..Resource::new("", "Pod", "pods", &[Version::stored("v1", "io.k8s.api.core.v1.Pod").with_default(default)])
@@ -216,7 +221,7 @@ fn sync_app_armor(object: &mut Value) {
             let key = format!("{APP_ARMOR}{}", container.text("name"));
             let own = container.sub("securityContext").sub("appArmorProfile");
             let given = annotations.get(&key).and_then(Value::as_str);
-            if let Some(profile) = given.filter(|_| own.is_null()).and_then(profile_of) {
+            if let Some(profile) = given.filter(|_| own.is_null()).and_then(pod::app_armor_profile) {
                 if profile != whole {
                     container.set_at(&["securityContext", "appArmorProfile"], profile);
                 }
@@ -237,22 +242,11 @@ fn sync_app_armor(object: &mut Value) {
     }
 }
 
-/// The profile that an annotation names.
-fn profile_of(annotation: &str) -> Option<Value> {
-    Some(match annotation {
-        "unconfined" => map! { "type" => "Unconfined" }.into(),
-        "runtime/default" => map! { "type" => "RuntimeDefault" }.into(),
-        _ => {
-            let file = annotation.strip_prefix("localhost/").filter(|file| !file.is_empty() && file.trim() == *file)?;
-            map! { "localhostProfile" => file, "type" => "Localhost" }.into()
-        }
-    })
-}
-
 fn prepare_status(object: &mut Value, old: &Value, _: &Context<'_>) {
     if object.sub("status").text("qosClass").is_empty() {
         object.set_at(&["status", "qosClass"], old.sub("status").text("qosClass").into());
     }
+    pod::drop_disabled_status(object, old);
 }
 
 /// The row that `kubectl get pods` shows.
