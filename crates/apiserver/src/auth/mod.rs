@@ -57,6 +57,13 @@ impl UserInfo {
         UserInfo { name: "system:apiserver".to_owned(), groups, ..UserInfo::default() }
     }
 
+    /// The user as Go prints one: `&{NAME UID [GROUPS] map[EXTRA]}`.
+    pub(crate) fn go_text(&self) -> String {
+        let extra: Vec<String> =
+            self.extra.iter().map(|(key, values)| format!("{key}:[{}]", values.join(" "))).collect();
+        format!("&{{{} {} [{}] map[{}]}}", self.name, self.uid, self.groups.join(" "), extra.join(" "))
+    }
+
     /// Whether the user is in `group`.
     pub fn in_group(&self, group: &str) -> bool {
         self.groups.iter().any(|g| g == group)

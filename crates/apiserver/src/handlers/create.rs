@@ -125,7 +125,8 @@ async fn store_named(
         }
         let name = object.name().to_owned();
         if attempt == 1 {
-            let checked = resource.strategy.validate(&object);
+            let mut checked = resource.strategy.validate(&object);
+            write::check_reading(request, None, &object, &mut checked.errors).await;
             write::judge(request, &object, &name, Vec::new(), checked)?;
         }
         if std::mem::take(&mut allocates) {

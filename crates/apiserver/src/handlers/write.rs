@@ -4,7 +4,7 @@ use super::Request;
 use super::present::Shown;
 use super::scale::ScaleView;
 use crate::admission::plugins::{self, Asked};
-use crate::admission::{self, Attributes};
+use crate::admission::{self, Attributes, policies};
 use crate::allocation::{Allocation, Writing};
 use crate::answer::{Failure, Outcome, Warnings};
 use crate::ownership::{keep_times_of_noop, restore_invalid_entries};
@@ -238,6 +238,19 @@ where
     }
 }
 
+/// Adds what is wrong with an object that is right in itself: that its author may not read what it names.
+pub(crate) async fn check_reading(
+    request: &Request<'_>,
+    old: Option<&Value>,
+    new: &Value,
+    errors: &mut Vec<FieldError>,
+) {
+    if errors.is_empty() {
+        let error = policies::reading_error(request.server, request.user, &request.resource, old, new);
+        errors.extend(error.await);
+    }
+}
+
 /// Nobody gives rights away that they do not have.
 pub(crate) async fn check_escalation(request: &Request<'_>, old: Option<&Value>, new: &Value) -> Outcome<()> {
     let attempt = rbac::Attempt {
@@ -420,7 +433,10 @@ async fn replace(
     let writer = Writer { user: request.user, now: request.now };
     keep_system_fields(&mut object, live);
     resource.strategy.prepare_update(&mut object, live, change.part, writer);
-    let checked = resource.strategy.validate_update(&object, live, change.part);
+    let mut checked = resource.strategy.validate_update(&object, live, change.part);
+    if change.part == Part::Main {
+        check_reading(request, Some(live), &object, &mut checked.errors).await;
+    }
     // Upstream checks metadata for all kinds, as of a new object and as of a changed one, and again for the kind.
     let (empty, path) = (Map::new(), Path::ROOT.child("metadata"));
     let (meta, live_meta) = (object.metadata().unwrap_or(&empty), live.metadata().unwrap_or(&empty));

@@ -5,6 +5,7 @@
 //! policy's expressions are compiled when a request is first meant by it, and kept until the policy changes. Where no
 //! binding is, a request costs nothing more.
 
+mod authorization;
 mod binding;
 mod configured;
 mod definition;
@@ -16,6 +17,7 @@ mod select;
 mod type_check;
 mod verdict;
 
+pub(crate) use authorization::reading_error;
 pub use mutating::MutatingPolicies;
 
 pub use type_check::{Warning, check_types};

@@ -23,9 +23,14 @@ impl ParamKind {
         ParamKind { api_version: text("apiVersion"), kind: text("kind") }
     }
 
+    /// Its group and version.
+    pub fn group_version(&self) -> (&str, &str) {
+        self.api_version.split_once('/').unwrap_or(("", &self.api_version))
+    }
+
     /// The resource that has this kind; the error is upstream's text.
     pub fn resource(&self, catalogue: &Catalogue) -> Result<Arc<Resource>, String> {
-        let (group, version) = self.api_version.split_once('/').unwrap_or(("", &self.api_version));
+        let (group, version) = self.group_version();
         let found = catalogue.kind(group, version, &self.kind).cloned();
         found.ok_or_else(|| {
             let kind = &self.kind;
