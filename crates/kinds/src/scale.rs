@@ -1,52 +1,43 @@
-//! The subresource `scale` of built-in workloads: `autoscaling/v1`, `Scale`.
+//! The subresource `scale` of built-in workloads.
 
-use crate::read::Read;
 use crate::table;
-use object::field::{FieldError, Path};
-use object::{Map, Value, map};
+use object::Value;
 
-/// The scale of a workload.
+/// The selector of a workload's pods as a scale shows it: as text, empty where it selects everything.
 ///
 /// ```
 /// use object::json;
-/// let set = json::parse(br#"{"metadata": {"name": "a"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}}}"#).unwrap();
-/// let scale = kinds::scale::of(&set);
-/// assert_eq!(scale.at(&["spec", "replicas"]), Some(&object::Value::Int(2)));
-/// assert_eq!(scale.str_at(&["status", "selector"]), Some("a=b"));
+/// let selector = json::parse(br#"{"matchLabels": {"a": "b"}}"#).unwrap();
+/// assert_eq!(kinds::scale::selector(&selector), "a=b");
 /// ```
-pub fn of(object: &Value) -> Value {
-    let meta: Map = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"]
-        .into_iter()
-        .filter_map(|key| Some((key, object.at(&["metadata", key])?.clone())))
-        .collect();
-    let (spec, status) = (object.sub("spec"), object.sub("status"));
-    // Replication controllers have a plain map for a selector.
-    let selector = match spec.sub("selector") {
-        Value::Object(m) if m.values().all(|v| v.as_str().is_some()) => table::labels(m),
+pub fn selector(selector: &Value) -> String {
+    let text = match selector {
+        // Replication controllers have a plain map of labels.
+        Value::Object(labels) if labels.values().all(|v| v.as_str().is_some()) => table::labels(labels),
         selector => table::selector(selector),
     };
-    let mut wanted = Map::new();
-    if spec.int("replicas") != 0 {
-        wanted.insert("replicas", spec.int("replicas"));
-    }
-    let mut actual = map! { "replicas" => status.int("replicas") };
-    if selector != "<none>" {
-        actual.insert("selector", selector);
-    }
-    map! {
-        "kind" => "Scale", "apiVersion" => "autoscaling/v1", "metadata" => meta, "spec" => wanted, "status" => actual,
-    }
-    .into()
+    if text == table::NONE { String::new() } else { text }
 }
 
-/// Writes the wanted number of replicas of a scale into a workload.
-pub fn apply(object: &mut Value, scale: &Value) {
-    object.set_at(&["spec", "replicas"], Value::Int(scale.sub("spec").int("replicas")));
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
 
-/// Checks a decoded scale.
-pub fn validate(scale: &Value) -> Vec<FieldError> {
-    let mut out = Vec::new();
-    crate::check::not_negative(scale.sub("spec"), "replicas", &Path::ROOT.child("spec"), &mut out);
-    out
+    #[test]
+    fn selectors_are_printed_as_upstream_does() {
+        for (text, shown) in [
+            ("null", ""),
+            ("{}", ""),
+            (r#"{"b":"2","a":"1"}"#, "a=1,b=2"),
+            (
+                r#"{"matchLabels":{"m":"1"},"matchExpressions":[{"key":"z","operator":"In","values":["b","a"]},
+                {"key":"n","operator":"NotIn","values":["a"]},{"key":"e","operator":"Exists"},
+                {"key":"d","operator":"DoesNotExist"},{"key":"a","operator":"In","values":["one"]}]}"#,
+                "a in (one),!d,e,m=1,n notin (a),z in (a,b)",
+            ),
+        ] {
+            assert_eq!(selector(&json::parse(text.as_bytes()).unwrap()), shown, "{text}");
+        }
+    }
 }

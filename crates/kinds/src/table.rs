@@ -67,10 +67,13 @@ fn joined(template: &Value, key: &str) -> Value {
     names.join(",").into()
 }
 
+/// What stands for labels, or a selector, of which there are none.
+pub(crate) const NONE: &str = "<none>";
+
 /// Labels as people write them, `a=b,c=d`; `<none>` where there are none.
 pub(crate) fn labels(labels: &Map) -> String {
     if labels.is_empty() {
-        return "<none>".to_owned();
+        return NONE.to_owned();
     }
     let pairs: Vec<String> = labels.iter().map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default())).collect();
     pairs.join(",")
@@ -96,7 +99,7 @@ pub(crate) fn selector(selector: &Value) -> String {
         parts.push((key, text));
     }
     if parts.is_empty() {
-        return "<none>".to_owned();
+        return NONE.to_owned();
     }
     parts.sort_by_key(|(key, _)| *key);
     parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")

@@ -13,6 +13,7 @@ mod own_kind;
 mod patch;
 mod present;
 mod proxy;
+mod review_checks;
 mod reviews;
 mod scale;
 mod strategic;

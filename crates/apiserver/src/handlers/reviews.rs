@@ -3,6 +3,7 @@
 use super::Request;
 use super::incoming;
 use super::present::{self, Shown};
+use super::review_checks;
 use super::write;
 use crate::answer::{Outcome, Response};
 use crate::auth::UserInfo;
@@ -12,9 +13,8 @@ use crate::rbac::Rule;
 use crate::registry::Stored;
 use crate::request::options::{self, WriteOptions};
 use crate::strategy::Part;
-use object::field::{FieldError, Path, Shown as ShownValue};
 use object::status::Qualified;
-use object::{Map, Status, Value, go, map};
+use object::{Map, Status, Value, map};
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
@@ -38,7 +38,7 @@ pub(crate) async fn create(request: &mut Request<'_>) -> Outcome<Response> {
         "TokenReview" => token(request, object).await?,
         "SelfSubjectRulesReview" => rules(request, &object).await?,
         kind => {
-            let errors = invalid(kind, &object);
+            let errors = review_checks::invalid(kind, &object);
             if !errors.is_empty() {
                 let nameless = Qualified { group: AUTHORIZATION, name: "" };
                 return Err(Status::invalid(nameless, "", &errors).into());
@@ -164,82 +164,6 @@ async fn rules(request: &Request<'_>, object: &Value) -> Outcome<Value> {
     }))
 }
 
-/// What is wrong with a question about access.
-fn invalid(kind: &str, object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let root = Path::ROOT;
-    let spec = root.child("spec");
-    let member = |key: &str| object.at(&["spec", key]).filter(|v| !v.is_null());
-    let (resource, page) = (member("resourceAttributes"), member("nonResourceAttributes"));
-    let shown_page = ShownValue::raw(page.map_or_else(
-        || "\"null\"".to_owned(),
-        |p| {
-            let text = |key: &str| go::quote(p.str_at(&[key]).unwrap_or_default());
-            format!("authorization.NonResourceAttributes{{Path:{}, Verb:{}}}", text("path"), text("verb"))
-        },
-    ));
-    match (resource, page) {
-        (Some(_), Some(_)) => {
-            let why = "cannot be specified in combination with resourceAttributes";
-            errors.push(FieldError::invalid(&spec.child("nonResourceAttributes"), shown_page.clone(), why));
-        }
-        (None, None) => {
-            let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            errors.push(FieldError::invalid(&spec.child("resourceAttributes"), shown_page.clone(), why));
-        }
-        _ => {}
-    }
-    if kind == "SelfSubjectAccessReview" {
-        return errors;
-    }
-    let user = object.str_at(&["spec", "user"]).unwrap_or_default();
-    if user.is_empty() && texts(object.at(&["spec", "groups"])).is_empty() {
-        errors.push(FieldError::invalid(&spec.child("user"), user, "at least one of user or group must be specified"));
-    }
-    let local = kind == "LocalSubjectAccessReview";
-    let empty = Map::new();
-    let mut meta = object.metadata().unwrap_or(&empty).clone();
-    if local {
-        meta.remove("namespace");
-    }
-    if meta.iter().any(|(key, value)| key != "managedFields" && !value.is_null()) {
-        let why = if local { "must be empty except for namespace" } else { "must be empty" };
-        let shown = ShownValue::raw(object_meta(object));
-        errors.push(FieldError::invalid(&root.child("metadata"), shown, why));
-    }
-    if local && let Some(resource) = resource {
-        let given = resource.str_at(&["namespace"]).unwrap_or_default();
-        if given != object.namespace() {
-            let path = spec.child("resourceAttributes");
-            errors.push(FieldError::invalid(&path.child("namespace"), given, "must match metadata.namespace"));
-        }
-    }
-    if local && page.is_some() {
-        let path = spec.child("nonResourceAttributes");
-        errors.push(FieldError::invalid(&path, shown_page, "disallowed on this kind of request"));
-    }
-    errors
-}
-
-/// Metadata in Go's syntax, as far as questions carry any.
-fn object_meta(object: &Value) -> String {
-    let text = |key: &str| go::quote(object.meta_str(key));
-    let members = |key: &str| match object.at(&["metadata", key]).and_then(Value::as_object) {
-        Some(map) if !map.is_empty() => {
-            let members =
-                map.iter().map(|(k, v)| format!("{}:{}", go::quote(k), go::quote(v.as_str().unwrap_or_default())));
-            format!("map[string]string{{{}}}", members.collect::<Vec<_>>().join(", "))
-        }
-        _ => "map[string]string(nil)".to_owned(),
-    };
-    let (name, prefix, namespace) = (text("name"), text("generateName"), text("namespace"));
-    let (link, uid, version) = (text("selfLink"), text("uid"), text("resourceVersion"));
-    let (labels, annotations) = (members("labels"), members("annotations"));
-    format!(
-        "v1.ObjectMeta{{Name:{name}, GenerateName:{prefix}, Namespace:{namespace}, SelfLink:{link}, UID:{uid}, ResourceVersion:{version}, Generation:0, CreationTimestamp:time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC), DeletionTimestamp:<nil>, DeletionGracePeriodSeconds:(*int64)(nil), Labels:{labels}, Annotations:{annotations}, OwnerReferences:[]v1.OwnerReference(nil), Finalizers:[]string(nil), ManagedFields:[]v1.ManagedFieldsEntry(nil)}}"
-    )
-}
-
 /// Asks the authoriser, and puts its answer into the question.
 async fn access(request: &Request<'_>, mut object: Value) -> Value {
     let asked = match request.resource.kind.as_str() {
@@ -284,6 +208,10 @@ async fn access(request: &Request<'_>, mut object: Value) -> Value {
     if !reason.is_empty() {
         status.insert("reason", reason);
     }
+    let ignored = review_checks::ignored_selectors(&object);
+    if !ignored.is_empty() {
+        status.insert("evaluationError", ignored);
+    }
     object.set_at(&["status"], Value::Object(status));
     object
 }
@@ -300,7 +228,8 @@ fn subject(object: &Value) -> UserInfo {
     }
 }
 
-fn texts(list: Option<&Value>) -> Vec<String> {
+/// The texts of a list.
+pub(super) fn texts(list: Option<&Value>) -> Vec<String> {
     let items = list.and_then(Value::as_array).unwrap_or_default();
     items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }

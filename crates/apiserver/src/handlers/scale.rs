@@ -18,6 +18,9 @@ use parking_lot::Mutex;
 
 const DEFINITION: &str = "io.k8s.api.autoscaling.v1.Scale";
 
+/// What stands for the replicas of a custom object that has none, until somebody says how many it is to have.
+const NO_REPLICAS: i64 = i32::MIN as i64;
+
 /// Answers a request for the scale of an object.
 pub(crate) async fn handle(request: &mut Request<'_>) -> Outcome<Response> {
     let Some(paths) = request.resource.strategy.scale() else { return Err(request.not_found()) };
@@ -40,11 +43,16 @@ pub(crate) async fn handle(request: &mut Request<'_>) -> Outcome<Response> {
 
 /// The scale of an object.
 fn of(request: &Request<'_>, object: &Value, paths: &ScalePaths) -> Outcome<Value> {
-    if request.resource.is_custom() && at(object, &paths.spec).and_then(Value::as_int).is_none() {
+    if request.resource.is_custom() && replicas_at(object, paths).is_none() {
         let path = paths.spec.join(".");
         return Err(Status::internal(format!("the spec replicas field \".{path}\" does not exist")).into());
     }
     Ok(scale(object, paths))
+}
+
+/// The replicas that are wanted of an object.
+fn replicas_at(object: &Value, paths: &ScalePaths) -> Option<i64> {
+    at(object, &paths.spec).and_then(Value::as_int)
 }
 
 /// The scale of an object, which may have no number.
@@ -65,7 +73,7 @@ fn scale(object: &Value, paths: &ScalePaths) -> Value {
     let selector = paths.selector.as_ref().and_then(|path| at(object, path));
     let selector = match selector {
         Some(Value::String(text)) => text.to_string(),
-        Some(selector @ Value::Object(_)) => selector_text(selector),
+        Some(selector @ Value::Object(_)) => kinds::scale::selector(selector),
         _ => String::new(),
     };
     if !selector.is_empty() {
@@ -139,31 +147,6 @@ fn replicas(scale: &Value) -> i64 {
     scale.at(&["spec", "replicas"]).and_then(Value::as_int).unwrap_or(0)
 }
 
-/// A selector object as text, as upstream writes it.
-fn selector_text(selector: &Value) -> String {
-    use object::selector::{Condition, Labels};
-    // Replication controllers have a plain map of labels.
-    let plain = selector.get("matchLabels").is_none() && selector.get("matchExpressions").is_none();
-    let wrapped = Value::Object(map! { "matchLabels" => selector.clone() });
-    let Ok(labels) = Labels::from_object(if plain { &wrapped } else { selector }) else { return String::new() };
-    let mut terms: Vec<String> = Vec::new();
-    let mut requirements: Vec<_> = labels.requirements().iter().collect();
-    requirements.sort_by(|a, b| a.key.cmp(&b.key));
-    for requirement in requirements {
-        let key = &requirement.key;
-        terms.push(match &requirement.condition {
-            Condition::In(values) if values.len() == 1 => format!("{key}={}", values.join(",")),
-            Condition::In(values) => format!("{key} in ({})", values.join(",")),
-            Condition::NotIn(values) => format!("{key} notin ({})", values.join(",")),
-            Condition::Exists => key.clone(),
-            Condition::Missing => format!("!{key}"),
-            Condition::Above(n) => format!("{key}>{n}"),
-            Condition::Below(n) => format!("{key}<{n}"),
-        });
-    }
-    terms.join(",")
-}
-
 /// Reads a scale; the error is Go's.
 fn decode(value: Value) -> Result<Value, String> {
     let Some(definition) = kinds::definitions().get(DEFINITION) else { return Ok(value) };
@@ -187,7 +170,8 @@ async fn update(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Respons
         Failure::from(Status::bad_request(why))
     })?;
     write::match_name(request, &scale)?;
-    set(request, paths, &options, true, |_, _| Ok(scale.clone())).await
+    let uid = Some(scale.meta_str("uid").to_owned()).filter(|uid| !uid.is_empty());
+    set(request, paths, Change { uid, ..Change::new(Part::Scale, &options) }, |_, _| Ok(scale.clone())).await
 }
 
 async fn patch(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response> {
@@ -197,7 +181,7 @@ async fn patch(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response
     }
     let options = WriteOptions::read(request.query, options::Write::Patch)?;
     let text = request.body.clone();
-    set(request, paths, &options, true, |request, live| {
+    set(request, paths, Change::new(Part::Scale, &options), |request, live| {
         let patched = patch::patched(request, ty, &text, live.clone(), options.validation)?;
         let mut value = patched.value;
         let shown = patched.shown.clone().unwrap_or_else(|| json::to_string(&value));
@@ -216,7 +200,7 @@ async fn apply(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response
     let config = patch::read_configuration(request, options.validation)?;
     let manager = request.manager(&options.field_manager);
     let now = request.now.as_second();
-    set(request, paths, &options, false, |request, live| {
+    set(request, paths, Change { owns: false, ..Change::new(Part::Scale, &options) }, |request, live| {
         let ownership = request.resource.strategy.ownership();
         ownership.applied(Part::Scale, Some(live), &config, &manager, options.force, now, None).map_err(Failure::from)
     })
@@ -224,24 +208,23 @@ async fn apply(request: &mut Request<'_>, paths: ScalePaths) -> Outcome<Response
 }
 
 /// Sets the replicas of the object to those of the scale that `make` gives.
-/// `owns` is whether ownership is still to be worked out; else the scale has it.
-async fn set<F>(
-    request: &mut Request<'_>,
-    paths: ScalePaths,
-    options: &WriteOptions,
-    owns: bool,
-    mut make: F,
-) -> Outcome<Response>
+/// Where `change` does not work out who owns what, the scale has it.
+async fn set<F>(request: &mut Request<'_>, paths: ScalePaths, change: Change<'_>, mut make: F) -> Outcome<Response>
 where
     F: FnMut(&mut Request<'_>, &Value) -> Outcome<Value>,
 {
     let view = ScaleView { paths: paths.clone(), wanted: Mutex::default() };
-    let change = Change { owns, scale: Some(&view), ..Change::new(Part::Scale, options) };
+    // A whole scale names the object that it means; whether it is this one is found out with the rest.
+    let (owns, given_uid) = (change.owns, change.uid.is_some());
+    let change = Change { scale: Some(&view), ..change };
     let (code, shown) = write::change(request, change, |request, live| {
         let Some(live) = live else { return Err(request.not_found()) };
         let sent = write::sent(request, live);
         // A scale can be set where there is none to be read.
         let mut scale = scale(&sent, &paths);
+        if request.resource.is_custom() && replicas_at(&sent, &paths).is_none() {
+            scale.set_at(&["spec", "replicas"], Value::Int(NO_REPLICAS));
+        }
         if !owns {
             let owners = request.resource.strategy.ownership().owners_of_scale(&sent);
             scale.metadata_mut().insert("managedFields", owners);
@@ -254,6 +237,14 @@ where
             let kind = Qualified { group: "autoscaling", name: "Scale" };
             return Err(Status::invalid(kind, &request.info.name, &[error]).into());
         }
+        if replicas == NO_REPLICAS && request.resource.is_custom() {
+            let path = paths.spec.join(".");
+            return Err(Status::bad_request(format!("the spec replicas field \".{path}\" cannot be empty")).into());
+        }
+        let (uid, live_uid) = (scale.meta_str("uid"), live.meta_str("uid"));
+        if !request.resource.is_custom() && !given_uid && !uid.is_empty() && uid != live_uid {
+            return Err(another_uid(request, uid, live_uid).into());
+        }
         let mut object = live.clone();
         view.set(&mut object, &scale);
         *view.wanted.lock() = scale.clone();
@@ -264,14 +255,17 @@ where
         if !owns {
             request.resource.strategy.ownership().own_by_scale(&mut object, &scale);
         }
-        let uid = scale.meta_str("uid");
-        if !uid.is_empty() {
-            object.metadata_mut().insert("uid", uid);
-        }
         Ok(object)
     })
     .await?;
     show(request, code, &shown, &paths).await
+}
+
+/// 409 for a scale of another object than the one that is there.
+fn another_uid(request: &Request<'_>, uid: &str, live: &str) -> Status {
+    let resource = format!("{}/scale", request.resource.plural);
+    let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {live}");
+    Status::conflict(Qualified { group: &request.resource.group, name: &resource }, &request.info.name, &why)
 }
 
 async fn show(request: &Request<'_>, code: u16, shown: &Shown, paths: &ScalePaths) -> Outcome<Response> {

@@ -50,15 +50,20 @@ async fn role(server: &Server, attempt: Attempt<'_>) -> Outcome<()> {
     if may(server, user, "escalate", &resource.plural, namespace, name).await {
         return Ok(());
     }
-    let aggregates = |role: &Value| role.get("aggregationRule").is_some_and(|r| !r.is_null());
     confirm(server, attempt, namespace, &rules_of(new)).await?;
     if aggregates(new) || old.is_some_and(aggregates) {
         // Such a role takes up whatever comes along.
         if confirm(server, attempt, namespace, &Rule::all()).await.is_err() {
-            return Err(forbidden(attempt, "must have cluster-admin privileges to use an aggregationRule"));
+            return Err(forbidden(attempt, "must have cluster-admin privileges to use the aggregationRule"));
         }
     }
     Ok(())
+}
+
+/// Whether a role takes up the rules of others: it has at least one selector of them.
+fn aggregates(role: &Value) -> bool {
+    let selectors = role.at(&["aggregationRule", "clusterRoleSelectors"]).and_then(Value::as_array);
+    selectors.is_some_and(|s| !s.is_empty())
 }
 
 async fn binding(server: &Server, attempt: Attempt<'_>) -> Outcome<()> {
@@ -142,13 +147,19 @@ fn forbidden(attempt: Attempt<'_>, why: &str) -> Failure {
 /// Whether nothing changes but what garbage collection needs: finalizers and owners.
 fn changes_only_owners(old: &Value, new: &Value) -> bool {
     fn kept(map: &Map, skipped: &[&str]) -> Vec<(String, Value)> {
-        let members = map.iter().filter(|(k, _)| !skipped.contains(k));
+        // What is empty is as good as absent.
+        let says = |v: &Value| match v {
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(members) => !members.is_empty(),
+            other => !other.is_null(),
+        };
+        let members = map.iter().filter(|(k, v)| !skipped.contains(k) && says(v));
         members.map(|(k, v)| (k.to_owned(), v.clone())).collect()
     }
     let empty = Map::new();
     let body = |v: &Value| kept(v.as_object().unwrap_or(&empty), &["metadata"]);
     let meta = |v: &Value| {
-        kept(v.metadata().unwrap_or(&empty), &["finalizers", "ownerReferences", "managedFields", "resourceVersion"])
+        kept(v.metadata().unwrap_or(&empty), &["finalizers", "ownerReferences", "managedFields", "selfLink"])
     };
     body(old) == body(new) && meta(old) == meta(new)
 }
@@ -158,12 +169,36 @@ mod tests {
     use super::*;
     use object::json;
 
+    fn value(text: &str) -> Value {
+        json::parse(text.as_bytes()).unwrap()
+    }
+
     #[test]
     fn helping_a_deletion_along_is_told_from_changes() {
-        let value = |text: &str| json::parse(text.as_bytes()).unwrap();
-        let old = value(r#"{"metadata":{"name":"a","finalizers":["x"]},"rules":[]}"#);
-        assert!(changes_only_owners(&old, &value(r#"{"metadata":{"name":"a"},"rules":[]}"#)));
-        assert!(!changes_only_owners(&old, &value(r#"{"metadata":{"name":"a"},"rules":[{}]}"#)));
-        assert!(!changes_only_owners(&old, &value(r#"{"metadata":{"name":"a","labels":{"l":"1"}},"rules":[]}"#)));
+        let old = value(r#"{"metadata":{"name":"a","finalizers":["x"],"resourceVersion":"7"},"rules":[]}"#);
+        for (new, helps) in [
+            (r#"{"metadata":{"name":"a","resourceVersion":"7"},"rules":[]}"#, true),
+            (r#"{"metadata":{"name":"a","resourceVersion":"7","ownerReferences":[{}]}}"#, true),
+            (r#"{"metadata":{"name":"a","resourceVersion":"7"},"rules":[{}]}"#, false),
+            (r#"{"metadata":{"name":"a","resourceVersion":"7","labels":{"l":"1"}},"rules":[]}"#, false),
+            // A write that names no version, or another, is not of this object.
+            (r#"{"metadata":{"name":"a"},"rules":[]}"#, false),
+            (r#"{"metadata":{"name":"a","resourceVersion":"8"},"rules":[]}"#, false),
+        ] {
+            assert_eq!(changes_only_owners(&old, &value(new)), helps, "{new}");
+        }
+    }
+
+    #[test]
+    fn a_role_aggregates_with_a_selector() {
+        for (role, wanted) in [
+            ("{}", false),
+            (r#"{"aggregationRule":null}"#, false),
+            (r#"{"aggregationRule":{}}"#, false),
+            (r#"{"aggregationRule":{"clusterRoleSelectors":[]}}"#, false),
+            (r#"{"aggregationRule":{"clusterRoleSelectors":[{}]}}"#, true),
+        ] {
+            assert_eq!(aggregates(&value(role)), wanted, "{role}");
+        }
     }
 }

@@ -5,9 +5,10 @@ use crate::catalogue::Definition;
 use crate::ownership::Kind;
 use crate::table::JsonPath;
 use jiff::Timestamp;
-use object::{Map, Value, go};
+use object::{Map, Value, go, names};
 use schema::Version;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 /// A custom resource in one version of its definition.
@@ -152,7 +153,7 @@ impl Strategy for Custom {
 
     fn validate(&self, object: &Value) -> Checked {
         let outcome = self.made().version.validate(object);
-        Checked { errors: outcome.errors, warnings: outcome.warnings, hints: finalizer_warnings(object) }
+        Checked { errors: outcome.errors, warnings: outcome.warnings, hints: finalizer_warnings(object, &Value::Null) }
     }
 
     fn validate_update(&self, object: &Value, old: &Value, part: Part) -> Checked {
@@ -160,10 +161,7 @@ impl Strategy for Custom {
             Part::Status => self.made().version.validate_status_update(object, old),
             _ => self.made().version.validate_update(object, old),
         };
-        let mut hints = Vec::new();
-        if part != Part::Status && object.meta_list("finalizers") != old.meta_list("finalizers") {
-            hints = finalizer_warnings(object);
-        }
+        let hints = if part == Part::Status { Vec::new() } else { finalizer_warnings(object, old) };
         Checked { errors: outcome.errors, warnings: outcome.warnings, hints }
     }
 
@@ -307,14 +305,45 @@ fn counts(key: &str, skip_status: bool) -> bool {
     key != "metadata" && !(skip_status && key == "status")
 }
 
-/// Finalizers should carry a domain.
-fn finalizer_warnings(object: &Value) -> Vec<String> {
-    let standard = ["kubernetes", "orphan", "foregroundDeletion"];
-    let plain = object.meta_list("finalizers").into_iter().filter(|f| !f.contains('/') && !standard.contains(f));
-    plain
-        .map(|f| {
-            let f = go::quote(f);
-            format!("metadata.finalizers: {f}: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers")
-        })
-        .collect()
+/// What is odd about the names of finalizers that `old` has not: they should be names, and carry a domain.
+fn finalizer_warnings(object: &Value, old: &Value) -> Vec<String> {
+    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    const ADVICE: &str =
+        "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers";
+    let known = old.meta_list("finalizers");
+    let added: BTreeSet<&str> = object.meta_list("finalizers").into_iter().filter(|f| !known.contains(f)).collect();
+    let mut out = Vec::new();
+    for finalizer in added {
+        let mut say = |why: &str| out.push(format!("metadata.finalizers: {}: {why}", go::quote(finalizer)));
+        names::qualified_name(finalizer).iter().for_each(|why| say(why));
+        if !finalizer.contains('/') && !STANDARD.contains(&finalizer) {
+            say(ADVICE);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn new_finalizers_are_warned_of_once_and_in_order() {
+        let object = |finalizers: &str| {
+            json::parse(format!(r#"{{"metadata":{{"finalizers":{finalizers}}}}}"#).as_bytes()).unwrap()
+        };
+        let advice = |name: &str| {
+            format!(
+                "metadata.finalizers: \"{name}\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
+            )
+        };
+        for (old, new, wanted) in [
+            ("[]", r#"["b","a","b","x.io/c","orphan"]"#, vec![advice("a"), advice("b")]),
+            (r#"["b"]"#, r#"["b","a"]"#, vec![advice("a")]),
+            (r#"["b","a"]"#, r#"["b"]"#, vec![]),
+        ] {
+            assert_eq!(finalizer_warnings(&object(new), &object(old)), wanted, "{new}");
+        }
+    }
 }

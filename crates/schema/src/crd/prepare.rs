@@ -92,17 +92,12 @@ pub fn prepare_update(definition: &mut Value, old: &Value) {
     definition.set_at(&["metadata", "generation"], Value::Int(generation + i64::from(changed)));
 }
 
-/// What an update of the status subresource sets: everything but the status (and field ownership) is that of `old`.
+/// What an update of the status subresource sets: the specification is that of `old`. Metadata stay as they are sent:
+/// upstream means to reset them, but does so to themselves.
 pub fn prepare_status_update(definition: &mut Value, old: &Value) {
     definition.set_at(&["spec"], old.get("spec").cloned().unwrap_or_default());
-    let managed = definition.remove_at(&["metadata", "managedFields"]);
-    let version = definition.remove_at(&["metadata", "resourceVersion"]);
-    definition.set_at(&["metadata"], old.get("metadata").cloned().unwrap_or_default());
-    for (key, value) in [("managedFields", managed), ("resourceVersion", version)] {
-        if let Some(value) = value {
-            definition.set_at(&["metadata", key], value);
-        }
-    }
+    let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or(0);
+    definition.set_at(&["metadata", "generation"], Value::Int(generation));
 }
 
 /// The names of the versions that are marked as storage version.
@@ -166,5 +161,25 @@ fn settle(schema: &mut Value, node: &Node) {
         if metadata::coerce_part(node, &mut coerced, Malformed::Refuse, false, &Path::ROOT).is_ok() {
             *default = coerced;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn a_write_of_the_status_brings_metadata_along() {
+        let value = |text: &str| json::parse(text.as_bytes()).unwrap();
+        let old =
+            value(r#"{"metadata":{"name":"a","generation":3,"finalizers":["f"]},"spec":{"group":"old"},"status":{}}"#);
+        let mut new = value(
+            r#"{"metadata":{"name":"a","generation":9,"labels":{"l":"1"}},"spec":{"group":"new"},"status":{"a":1}}"#,
+        );
+        prepare_status_update(&mut new, &old);
+        let wanted =
+            r#"{"metadata":{"name":"a","generation":3,"labels":{"l":"1"}},"spec":{"group":"old"},"status":{"a":1}}"#;
+        assert_eq!(new, value(wanted));
     }
 }
