@@ -36,7 +36,7 @@ fn unescape(text: &'static str) -> Cow<'static, str> {
 mod tests {
     #[test]
     fn every_column_has_a_description() {
-        for resource in crate::resources().filter(|r| r.storage.is_some()) {
+        for resource in crate::resources().chain(crate::optional()).filter(|r| r.storage.is_some()) {
             for (column, text) in resource.columns.iter().zip(resource.column_descriptions()) {
                 // Upstream looks for the one of handlers in the wrong place.
                 let none = (resource.plural, column.name) == ("runtimeclasses", "Handler");
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn every_row_has_a_cell_for_each_column() {
         let now = "2025-01-01T00:00:00Z".parse().unwrap();
-        for resource in crate::resources() {
+        for resource in crate::resources().chain(crate::optional()) {
             let object = object::Value::Object(resource.stored_definition().map(|d| d.zero()).unwrap_or_default());
             // The columns of addresses lack the age.
             let more = usize::from(resource.plural == "ipaddresses");
