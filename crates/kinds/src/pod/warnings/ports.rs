@@ -2,38 +2,64 @@
 
 use super::MOST;
 use crate::read::Read;
-use object::Value;
 use object::field::Path;
+use object::{Value, go};
 use std::collections::HashMap;
 
 /// How many pairs of ports are compared: more than one pod has that ever ran, and what a body could hold takes minutes.
 const COMPARED: usize = 1_000_000;
 
-/// Warns of ports of all containers of a pod that are the same, or might be.
+/// Warns of ports of all containers of a pod that are the same, or might be, or are called the same.
 pub(super) fn overlaps(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
-    let mut seen: HashMap<(i64, &str), Vec<(String, &Value)>> = HashMap::new();
-    let mut left = COMPARED;
+    let mut all: Vec<(String, &Value)> = Vec::new();
     for list in ["initContainers", "containers", "ephemeralContainers"] {
         let containers = path.child(list);
         for (i, container) in spec.list(list).iter().enumerate() {
             let item = containers.index(i);
             let ports = item.child("ports");
-            for (j, port) in container.list("ports").iter().enumerate() {
-                let at = ports.index(j).to_string();
-                if !port.text("hostIP").is_empty() && port.int("hostPort") == 0 {
-                    out.push(format!("{at}: hostIP set without hostPort: {}", shown(port)));
-                }
-                let others = seen.entry((port.int("containerPort"), port.text("protocol"))).or_default();
-                for (other, before) in others.iter() {
-                    if left == 0 || out.len() >= MOST {
-                        return;
-                    }
-                    left -= 1;
-                    if let Some(how) = overlap(port, before) {
-                        out.push(format!("{at}: {how} port definition with {other}"));
-                    }
-                }
-                others.push((at, port));
+            let list = container.list("ports").iter().enumerate();
+            all.extend(list.map(|(j, port)| (ports.index(j).to_string(), port)));
+        }
+    }
+    numbers(&all, out);
+    names(&all, out);
+}
+
+fn numbers(all: &[(String, &Value)], out: &mut Vec<String>) {
+    let mut seen: HashMap<(i64, &str), Vec<(&str, &Value)>> = HashMap::new();
+    let mut left = COMPARED;
+    for (at, port) in all {
+        if !port.text("hostIP").is_empty() && port.int("hostPort") == 0 {
+            out.push(format!("{at}: hostIP set without hostPort: {}", shown(port)));
+        }
+        let others = seen.entry((port.int("containerPort"), port.text("protocol"))).or_default();
+        for (other, before) in others.iter() {
+            if left == 0 || out.len() >= MOST {
+                return;
+            }
+            left -= 1;
+            if let Some(how) = overlap(port, before) {
+                out.push(format!("{at}: {how} port definition with {other}"));
+            }
+        }
+        others.push((at, port));
+    }
+}
+
+fn names(all: &[(String, &Value)], out: &mut Vec<String>) {
+    let mut seen: HashMap<&str, &str> = HashMap::new();
+    for (at, port) in all {
+        let name = port.text("name");
+        if name.is_empty() || out.len() >= MOST {
+            continue;
+        }
+        match seen.get(name) {
+            Some(first) => out.push(format!(
+                "{at}: duplicate port name {} with {first}, services and probes that select ports by name will use {first}",
+                go::quote(name)
+            )),
+            None => {
+                seen.insert(name, at);
             }
         }
     }
@@ -76,7 +102,11 @@ mod tests {
             "spec.containers[1].ports[0]: dangerously ambiguous port definition with spec.containers[0].ports[0]";
         const NO_PORT: &str = "spec.containers[1].ports[0]: hostIP set without hostPort: \
                                {Name:a HostPort:0 ContainerPort:81 Protocol:TCP HostIP:1.1.1.1}";
+        const SAME_NAME: &str = "spec.containers[1].ports[0]: duplicate port name \"a\" with spec.containers[0].ports[0], \
+                                 services and probes that select ports by name will use spec.containers[0].ports[0]";
         for (one, two, expected) in [
+            (r#""containerPort":80,"name":"a""#, r#""containerPort":81,"name":"a""#, Some(SAME_NAME)),
+            (r#""containerPort":80,"name":"a""#, r#""containerPort":81,"name":"b""#, None),
             (r#""containerPort":80"#, r#""containerPort":80"#, Some(DUPLICATE)),
             (r#""containerPort":80"#, r#""containerPort":81"#, None),
             (r#""containerPort":80"#, r#""containerPort":80,"hostPort":80"#, Some(OVERLAPPING)),
