@@ -3,9 +3,14 @@
 
 use crate::check::Errors;
 use crate::read::{Read, list_mut};
-use crate::resource::Context;
+use crate::resource::{Context, Parts};
 use object::Value;
 use object::field::{FieldError, Path};
+
+/// What nobody owns through `approval`.
+pub const RESET_BY_APPROVAL: Parts = &[&["spec"], &["status", "certificate"]];
+/// What nobody owns through `status`.
+pub const RESET_BY_STATUS: Parts = &[&["spec"], &["status", "conditions"]];
 
 /// Conditions that only `approval` sets.
 const APPROVALS: [&str; 2] = ["Approved", "Denied"];
@@ -66,15 +71,15 @@ pub fn unfit_request(bytes: &[u8], path: &Path<'_>, why: String) -> FieldError {
 
 /// Checks what was sent to `approval`.
 pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut out = crate::groups::certificates::validate(new);
+    let mut out = crate::groups::certificates::validate(new, Some(old));
     kept(new, old, &mut out);
-    certificate(new, old, &mut out);
+    certificate(new, old, "updates may not set certificate content", &mut out);
     out
 }
 
 /// Checks what was sent to `status`.
 pub(crate) fn validate_status(new: &Value, old: &Value) -> Errors {
-    let mut out = crate::groups::certificates::validate(new);
+    let mut out = crate::groups::certificates::validate(new, Some(old));
     kept(new, old, &mut out);
     let path = Path::ROOT.child("status");
     let path = path.child("conditions");
@@ -85,6 +90,9 @@ pub(crate) fn validate_status(new: &Value, old: &Value) -> Errors {
         } else if now.len() == before.len() && now != before {
             out.push(FieldError::forbidden(&path, format!("updates may not modify a condition of type {kind:?}")));
         }
+    }
+    if !issued(old).is_empty() {
+        certificate(new, old, "updates may not modify existing certificate content", &mut out);
     }
     out
 }
@@ -100,11 +108,16 @@ fn kept(new: &Value, old: &Value, out: &mut Errors) {
     }
 }
 
-fn certificate(new: &Value, old: &Value, out: &mut Errors) {
-    if new.sub("status").text("certificate") != old.sub("status").text("certificate") {
+/// An error about the certificate, where an update changes it.
+fn certificate(new: &Value, old: &Value, why: &str, out: &mut Errors) {
+    if issued(new) != issued(old) {
         let path = Path::ROOT.child("status");
-        out.push(FieldError::forbidden(&path.child("certificate"), "updates may not set certificate content"));
+        out.push(FieldError::forbidden(&path.child("certificate"), why));
     }
+}
+
+fn issued(object: &Value) -> &str {
+    object.sub("status").text("certificate")
 }
 
 #[cfg(test)]
@@ -142,5 +155,22 @@ mod tests {
         let mut other = value(r#"{"status":{"conditions":[{"reason":"x","status":"False","type":"Approved"}]}}"#);
         prepare_status(&mut other, &approved, &context());
         assert_eq!(other.at(&["status", "conditions"]).unwrap().as_array().unwrap()[0].text("status"), "True");
+    }
+
+    #[test]
+    fn a_certificate_is_set_once_and_by_status() {
+        let with = |certificate: &str| value(&format!(r#"{{"status":{{"certificate":"{certificate}"}}}}"#));
+        let why = |errors: Errors| {
+            let found = errors.iter().find(|e| e.field == "status.certificate").map(ToString::to_string);
+            found.unwrap_or_default()
+        };
+        let set = "status.certificate: Forbidden: updates may not set certificate content";
+        let modify = "status.certificate: Forbidden: updates may not modify existing certificate content";
+        for (old, new, by_approval, by_status) in
+            [("", "YQ==", set, ""), ("YQ==", "YQ==", "", ""), ("YQ==", "Yg==", set, modify), ("YQ==", "", set, modify)]
+        {
+            assert_eq!(why(validate(&with(new), &with(old))), by_approval, "{old} {new}");
+            assert_eq!(why(validate_status(&with(new), &with(old))), by_status, "{old} {new}");
+        }
     }
 }

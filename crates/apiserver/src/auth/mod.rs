@@ -3,6 +3,7 @@
 mod certificate;
 mod certificate_request;
 pub mod impersonation;
+mod issued_certificates;
 mod oidc;
 mod pages;
 mod service_accounts;
@@ -10,6 +11,7 @@ mod tokens;
 
 pub use certificate::{Certified, Subject, user_of_certificate};
 pub use certificate_request::{check_request, request_der};
+pub(crate) use issued_certificates::check_certificates;
 pub use oidc::{Oidc, OidcOptions};
 pub(crate) use pages::respond;
 pub use service_accounts::{Bound, Claims, KeyError, ServiceAccounts};

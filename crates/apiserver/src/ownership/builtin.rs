@@ -49,6 +49,8 @@ pub(super) fn manager(
             &["spec", "initContainers", "*", "resources"],
             &["spec", "initContainers", "*", "resizePolicy"],
         ]),
+        Part::Other("approval") => excluding(kinds::approval::RESET_BY_APPROVAL),
+        _ if resource.plural == "certificatesigningrequests" => excluding(kinds::approval::RESET_BY_STATUS),
         _ => excluding(resource.strategy.reset_status),
     };
     let filters: Vec<(String, FieldFilter)> = resource.versions.iter().map(|v| (name(v), filter.clone())).collect();

@@ -2,7 +2,7 @@
 
 use super::{Checked, Column, Part, ScalePaths, Strategy, Writer};
 use crate::admission::WrittenExpressions;
-use crate::auth::{UserInfo, check_request, request_der};
+use crate::auth::{UserInfo, check_certificates, check_request, request_der};
 use crate::ownership::Kind;
 use crate::request::body::Text;
 use base64::Engine;
@@ -50,10 +50,12 @@ impl Builtin {
         object
     }
 
-    /// What a certificate is asked by goes before other errors. (The crate `kinds` does not know X.509.)
-    fn add_request_error(&self, object: &Value, errors: &mut Vec<FieldError>) {
+    /// What a certificate is asked by goes before other errors, and the certificate after them. (The crate `kinds` does
+    /// not know X.509.)
+    fn add_certificate_errors(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
         if self.resource.plural == "certificatesigningrequests" {
             errors.splice(..0, request_error(object));
+            errors.extend(old.and_then(|old| certificate_error(object, old)));
         }
     }
 }
@@ -128,7 +130,7 @@ impl Strategy for Builtin {
     fn validate(&self, object: &Value) -> Checked {
         let hints = (self.resource.strategy.warnings)(object, None);
         let mut errors = self.resource.validate_with(object, &mut WrittenExpressions::default());
-        self.add_request_error(object, &mut errors);
+        self.add_certificate_errors(object, None, &mut errors);
         Checked { errors, hints, ..Checked::default() }
     }
 
@@ -143,7 +145,7 @@ impl Strategy for Builtin {
             Part::Finalize => kinds::finalize::validate(object, old),
             Part::Status | Part::Other(_) => self.resource.validate_status(object, old),
         };
-        self.add_request_error(object, &mut errors);
+        self.add_certificate_errors(object, Some(old), &mut errors);
         let hints = match part {
             // Upstream changes a scale through the object itself.
             Part::Main | Part::Scale => (self.resource.strategy.warnings)(object, Some(old)),
@@ -280,6 +282,20 @@ fn request_error(object: &Value) -> Option<FieldError> {
     let why = check_request(&request_der(&pem).ok()?).err()?;
     let spec = Path::ROOT.child("spec");
     Some(kinds::approval::unfit_request(&pem, &spec.child("request"), why))
+}
+
+/// What is wrong with a certificate that an update brings. (What was there before may be anything.)
+fn certificate_error(object: &Value, old: &Value) -> Option<FieldError> {
+    let text = |object: &Value| object.str_at(&["status", "certificate"]).unwrap_or_default().to_owned();
+    let (new, old) = (text(object), text(old));
+    if new == old {
+        return None;
+    }
+    let check = |text: &str| check_certificates(&STANDARD.decode(text).unwrap_or_default());
+    let why = check(&new).err()?;
+    check(&old).ok()?;
+    let status = Path::ROOT.child("status");
+    Some(FieldError::invalid(&status.child("certificate"), "<certificate data>", why))
 }
 
 fn user(user: &UserInfo) -> kinds::User {

@@ -589,7 +589,7 @@ const SMUGGLING: &[Row] = &[
         MERGE,
         r#"{"status":{"conditions":[{"type":"Approved","status":"True","reason":"r","message":"m"}]}}"#,
     ),
-    (403, "PATCH", "CSR/c/status", MERGE, r#"{"status":{"certificate":"eA=="}}"#),
+    (422, "PATCH", "CSR/c/status", MERGE, r#"{"status":{"certificate":"eA=="}}"#),
     (403, "PATCH", "CSR/c", MERGE, r#"{"spec":{"signerName":"kubernetes.io/kube-apiserver-client"}}"#),
 ];
 
