@@ -232,22 +232,7 @@ impl Strategy for Builtin {
     }
 
     fn returns_deleted(&self) -> bool {
-        // Upstream's registries with `ReturnDeletedObject`.
-        const CORE: [&str; 7] = [
-            "persistentvolumeclaims",
-            "persistentvolumes",
-            "pods",
-            "podtemplates",
-            "resourcequotas",
-            "serviceaccounts",
-            "services",
-        ];
-        const STORAGE: [&str; 4] = ["csidrivers", "csinodes", "storageclasses", "volumeattachments"];
-        match self.resource.group {
-            "" => CORE.contains(&self.resource.plural),
-            "storage.k8s.io" => STORAGE.contains(&self.resource.plural),
-            _ => false,
-        }
+        self.resource.strategy.returns_deleted
     }
 
     fn holds(&self, object: &Value) -> bool {

@@ -45,6 +45,33 @@ pub(crate) fn label_selector(selector: &Value) -> Shown {
     Shown::raw(format!("v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{expressions}}}"))
 }
 
+/// A driver of a CSINode.
+pub(crate) fn csi_node_driver(driver: &Value) -> Shown {
+    let keys = match driver.strings("topologyKeys") {
+        keys if keys.is_empty() => "[]string(nil)".to_owned(),
+        keys => go::string_list(&keys),
+    };
+    let (name, id) = (go::quote(driver.text("name")), go::quote(driver.text("nodeID")));
+    let allocatable = address("storage.VolumeNodeResources", driver, "allocatable");
+    let shown = format!("Name:{name}, NodeID:{id}, TopologyKeys:{keys}, Allocatable:{allocatable}");
+    Shown::raw(format!("storage.CSINodeDriver{{{shown}}}"))
+}
+
+/// The spec of a VolumeAttachment.
+pub(crate) fn attachment_spec(spec: &Value) -> Shown {
+    let source = spec.sub("source");
+    let name = address("string", source, "persistentVolumeName");
+    let volume = address("core.PersistentVolumeSpec", source, "inlineVolumeSpec");
+    let source = format!("storage.VolumeAttachmentSource{{PersistentVolumeName:{name}, InlineVolumeSpec:{volume}}}");
+    let (attacher, node) = (go::quote(spec.text("attacher")), go::quote(spec.text("nodeName")));
+    Shown::raw(format!("storage.VolumeAttachmentSpec{{Attacher:{attacher}, Source:{source}, NodeName:{node}}}"))
+}
+
+/// Something that is reached by a pointer. Go shows where it happens to be, which tells nobody anything.
+fn address(ty: &str, parent: &Value, key: &str) -> String {
+    format!("(*{ty})({})", if parent.has(key) { "0xc000000000" } else { "nil" })
+}
+
 /// Labels as a field of their own: `map[string]string{"a":"b"}`.
 pub(crate) fn labels(labels: &object::Map) -> Shown {
     Shown::raw(if labels.is_empty() { "map[string]string(nil)".to_owned() } else { go_string_map(labels) })
