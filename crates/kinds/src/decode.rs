@@ -12,6 +12,7 @@ use crate::definitions::{Definition, Field, ListType, Schema, Type};
 use decoder::{Decoder, is_zero};
 use object::json::ordered::Ordered;
 use object::{Value, go};
+use source::Source;
 use std::fmt;
 
 pub use unstructured::conform;
@@ -59,7 +60,7 @@ impl Decoded {
 /// Go's text, for example
 /// `json: cannot unmarshal number into Go struct field ConfigMap.data of type string`.
 pub fn decode(definition: &'static Definition, value: Value) -> Result<Decoded, String> {
-    Decoder::default().document(definition, value)
+    Decoder::default().document(definition, value.open())
 }
 
 /// Decodes the value of a JSON text, which is given too, as Go does, that goes by the order of the text: the first value
@@ -83,7 +84,7 @@ pub fn decode_text(
         return Ok(decoded);
     }
     let ordered = Ordered::parse(text).map_err(|e| e.to_string())?;
-    let mut decoded = Decoder::default().document(definition, ordered)?;
+    let mut decoded = Decoder::default().document(definition, ordered.open())?;
     // What a text leaves out of its type is known by where it was sent.
     for (key, value) in type_meta {
         decoded.object.set_at(&[key], value.unwrap_or_default());

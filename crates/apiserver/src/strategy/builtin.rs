@@ -36,6 +36,14 @@ impl Builtin {
 }
 
 impl Builtin {
+    /// Decodes the value of a text, see [`kinds::decode_text`]. Gives what strict reading does not let pass.
+    pub(super) fn decode_text(&self, object: &mut Value, text: Text<'_>) -> Result<Vec<String>, String> {
+        let Some(definition) = self.version.definition() else { return Ok(Vec::new()) };
+        let decoded = kinds::decode_text(definition, std::mem::take(object), text.json, text.repeats)?;
+        *object = decoded.object;
+        Ok(decoded.issues.iter().map(ToString::to_string).collect())
+    }
+
     /// Checks that an object can be converted to the kind's type, see [`kinds::conform`].
     pub(super) fn conform(&self, object: &mut Value) -> Result<Vec<String>, String> {
         self.version.definition().map_or(Ok(Vec::new()), |definition| kinds::conform(definition, object))
@@ -70,10 +78,9 @@ impl Strategy for Builtin {
     }
 
     fn receive_text(&self, object: &mut Value, text: Text<'_>, _track: bool) -> Result<Vec<String>, String> {
-        let Some(definition) = self.version.definition() else { return Ok(Vec::new()) };
-        let decoded = kinds::decode_text(definition, std::mem::take(object), text.json, text.repeats)?;
-        *object = self.complete_decoded(decoded.object);
-        Ok(decoded.issues.iter().map(ToString::to_string).collect())
+        let issues = self.decode_text(object, text)?;
+        *object = self.complete_decoded(std::mem::take(object));
+        Ok(issues)
     }
 
     fn receive_unstructured(&self, object: &mut Value) -> Result<Vec<String>, String> {

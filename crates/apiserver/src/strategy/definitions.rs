@@ -2,6 +2,7 @@
 
 use super::{Builtin, Checked, Column, Part, ScalePaths, Strategy, Writer};
 use crate::ownership::Kind;
+use crate::request::body::Text;
 use jiff::Timestamp;
 use object::Value;
 use schema::crd;
@@ -27,6 +28,18 @@ impl Strategy for Definitions {
         crd::default(object);
         default_stored_versions(object);
         Ok(decoded.unknown)
+    }
+
+    fn receive_text(&self, object: &mut Value, text: Text<'_>, track: bool) -> Result<Vec<String>, String> {
+        let decoded = crd::decode(object);
+        if !text.repeats && decoded.is_ok_and(|decoded| decoded.unknown.is_empty()) {
+            self.receive(object, track)?;
+            return Ok(Vec::new());
+        }
+        // The order of the text matters where anything is wrong.
+        let issues = self.base.decode_text(object, Text { repeats: true, ..text })?;
+        self.receive(object, track)?;
+        Ok(issues)
     }
 
     fn receive_unstructured(&self, object: &mut Value) -> Result<Vec<String>, String> {

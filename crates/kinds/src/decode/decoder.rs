@@ -1,7 +1,7 @@
 //! The decoder itself, over values and over texts.
 
 use super::source::{Opened, Source};
-use super::{Decoded, Issue, decode};
+use super::{Decoded, Issue};
 use crate::definitions::{Definition, Field, Schema, Type};
 use crate::go_time::{self, Layout};
 use crate::quantity::Quantity;
@@ -42,9 +42,9 @@ impl Decoder {
     pub(super) fn document<S: Source>(
         mut self,
         definition: &'static Definition,
-        document: S,
+        document: Opened<S>,
     ) -> Result<Decoded, String> {
-        let object = match document.open() {
+        let object = match document {
             Opened::Object(members) => Value::Object(S::structure(&mut self, definition, members, None)?),
             Opened::Scalar(Value::Null, _) => Value::Object(definition.zero()),
             other => {
@@ -150,7 +150,7 @@ impl Decoder {
     ) -> Result<Option<Value>, String> {
         let definition = schema.ty.definition();
         let ty = match definition {
-            Some(d) if d.fields.is_empty() => &d.schema.ty,
+            Some(d) if !d.is_structure() => &d.schema.ty,
             _ => &schema.ty,
         };
         Ok(match (ty, opened) {
@@ -198,7 +198,7 @@ impl Decoder {
                 let bytes: Vec<u8> = items.into_iter().map(|item| self.byte(item.open())).collect();
                 Some(STANDARD.encode(bytes).into())
             }
-            (Type::Any, opened) => Some(self.raw(definition, opened.into_value())?),
+            (Type::Any, opened) => Some(self.raw(definition, opened)?),
             (Type::Object, opened) => Some(opened.into_value()),
             (ty, opened) => {
                 if self.saved.is_none() {
@@ -271,24 +271,37 @@ impl Decoder {
     }
 
     /// Values that a type of its own reads: raw JSON, or the schema of a schema.
-    fn raw(&mut self, definition: Option<&'static Definition>, value: Value) -> Result<Value, String> {
-        let Some(definition) = definition else { return Ok(value) };
-        if definition.type_name() == "JSON" {
-            return Ok(value);
-        }
-        let Some(props) = crate::definitions().get(&definition.name.replace(definition.type_name(), "JSONSchemaProps"))
-        else {
-            return Ok(value);
+    fn raw<S: Source>(&mut self, definition: Option<&'static Definition>, opened: Opened<S>) -> Result<Value, String> {
+        let Some(definition) = definition else { return Ok(opened.into_value()) };
+        let name = definition.type_name();
+        let props = definition.name.replace(name, "JSONSchemaProps");
+        let Some(props) = crate::definitions().get(&props).filter(|_| name != "JSON") else {
+            return Ok(opened.into_value());
         };
-        match value {
-            // Decoded by a decoder of its own: unknown fields are not reported, and errors know nothing of the outside.
-            Value::Object(_) => Ok(decode(props, value)?.object),
-            Value::Array(items) if definition.type_name() == "JSONSchemaPropsOrArray" => {
-                let items: Result<Vec<Value>, String> =
-                    items.into_iter().map(|item| Ok(decode(props, item)?.object)).collect();
+        // Decoded by a decoder of its own: unknown fields are not reported, and errors are told of the place outside.
+        let inner = |opened: Opened<S>| {
+            let decoded = Decoder::default().document(props, opened);
+            decoded.map(|decoded| decoded.object).map_err(|error| self.told_here(error))
+        };
+        match opened {
+            opened @ Opened::Object(_) => inner(opened),
+            Opened::Array(items) if name == "JSONSchemaPropsOrArray" => {
+                let items: Result<Vec<Value>, String> = items.into_iter().map(|item| inner(item.open())).collect();
                 Ok(Value::Array(items?))
             }
-            other => Ok(other),
+            other => Ok(other.into_value()),
+        }
+    }
+
+    /// The error of an inner decoder, with this one's place in the place of its own.
+    fn told_here(&self, error: String) -> String {
+        let parts = error.strip_prefix("json: cannot unmarshal ").and_then(|rest| {
+            let (kind, rest) = rest.split_once(" into Go ")?;
+            Some((kind, rest.rsplit_once(" of type ")?.1))
+        });
+        match parts {
+            Some((kind, go_type)) => self.type_error(kind, go_type),
+            None => error,
         }
     }
 
@@ -297,11 +310,12 @@ impl Decoder {
             Some(number) => format!("number {number}"),
             None => given.kind().to_owned(),
         };
-        format!(
-            "json: cannot unmarshal {kind} into Go struct field {}.{} of type {go_type}",
-            self.structure,
-            self.fields.join(".")
-        )
+        self.type_error(&kind, go_type)
+    }
+
+    fn type_error(&self, kind: &str, go_type: &str) -> String {
+        let (structure, fields) = (self.structure, self.fields.join("."));
+        format!("json: cannot unmarshal {kind} into Go struct field {structure}.{fields} of type {go_type}")
     }
 
     /// Notes what strict reading does not let pass, once each.

@@ -181,3 +181,33 @@ fn bytes_may_be_written_as_a_list_of_numbers() {
     let (text, _) = decoded("io.k8s.api.core.v1.Secret", r#"{"data": {"a": [104, 105, null]}}"#).unwrap();
     assert_eq!(text, r#"{"data":{"a":"aGkA"},"metadata":{"creationTimestamp":null}}"#);
 }
+
+#[test]
+fn schemas_of_schemas_are_read_with_errors_of_the_place_outside() {
+    let definition =
+        definitions().get("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition").unwrap();
+    let version = |inner: &str| format!(r#"{{"spec":{{"versions":[{inner}]}}}}"#);
+    for (text, expected) in [
+        (
+            version(r#"{"schema":{"openAPIV3Schema":{"items":{"type":1}}}}"#),
+            Err(
+                "json: cannot unmarshal number into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items of type string",
+            ),
+        ),
+        // What they do not know is not told.
+        (version(r#"{"schema":{"openAPIV3Schema":{"items":{"nope":1}}}}"#), Ok(vec![])),
+        (
+            version(r#"{"subresources":{"status":{"nope":1}}}"#),
+            Ok(vec![Issue::Unknown("spec.versions[0].subresources.status.nope".to_owned())]),
+        ),
+        (
+            version(r#"{"subresources":{"status":[]}}"#),
+            Err(
+                "json: cannot unmarshal array into Go struct field CustomResourceSubresources.spec.versions.subresources.status of type v1.CustomResourceSubresourceStatus",
+            ),
+        ),
+    ] {
+        let decoded = decode(definition, json::parse(text.as_bytes()).unwrap());
+        assert_eq!(decoded.map(|d| d.issues), expected.map_err(str::to_owned), "{text}");
+    }
+}

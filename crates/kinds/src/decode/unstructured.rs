@@ -64,7 +64,7 @@ impl Converter {
         }
         let definition = schema.ty.definition();
         let ty = match definition {
-            Some(d) if d.fields.is_empty() => &d.schema.ty,
+            Some(d) if !d.is_structure() => &d.schema.ty,
             _ => &schema.ty,
         };
         match ty {

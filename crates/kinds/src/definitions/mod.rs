@@ -110,6 +110,11 @@ impl Definition {
         self.fields.binary_search_by(|f| f.name.cmp(name)).ok().and_then(|i| self.fields.get(i))
     }
 
+    /// Whether this is a structure, be it without fields, and not a scalar or what reads itself.
+    pub fn is_structure(&self) -> bool {
+        !self.fields.is_empty() || (matches!(self.schema.ty, Type::Object) && !is_scalar(self.name))
+    }
+
     /// The required fields in the order in which they are published.
     pub fn required(&self) -> impl Iterator<Item = &'static str> {
         self.required.split(',').filter(|r| !r.is_empty())
