@@ -175,3 +175,42 @@ async fn tables_tell_which_pods_ended_and_sort_flow_schemas() {
     let names: Vec<String> = rows.iter().map(name).filter(|name| name.starts_with('x')).collect();
     assert_eq!(names, ["x1", "x0", "x2"]);
 }
+
+#[tokio::test]
+async fn small_kinds_follow_their_registries() {
+    let f = Fixture::new(Options::default()).await;
+    let of = |plural: &str| format!("/api/v1/namespaces/default/{plural}");
+    // Events have no dependents, whatever a delete says of them.
+    f.make(&of("events"), r#"{"metadata":{"name":"e"},"involvedObject":{"namespace":"default"}}"#).await;
+    let event = format!("{}/e", of("events"));
+    assert_eq!(f.send("DELETE", &event, r#"{"propagationPolicy":"Foreground"}"#).await.0, 200);
+    assert_eq!(f.send("GET", &event, "").await.0, 404);
+    // Limits need no name, and an update makes what is not there.
+    let made = f.make(&of("limitranges"), r#"{"spec":{"limits":[]}}"#).await;
+    assert_eq!(made.name().len(), 36);
+    let limits = format!("{}/l", of("limitranges"));
+    assert_eq!(f.send("PUT", &limits, r#"{"metadata":{"name":"l"},"spec":{"limits":[]}}"#).await.0, 201);
+    // Nodes have no namespaces, claims no names beside those in their metadata.
+    for (path, why) in [
+        ("/api/v1/nodes?fieldSelector=metadata.namespace%3Da", "field label not supported: metadata.namespace"),
+        ("/api/v1/namespaces?fieldSelector=name%3Da", "field label not supported: name"),
+        (
+            "/api/v1/persistentvolumeclaims?fieldSelector=name%3Da",
+            r#""name" is not a known field selector: only "metadata.name", "metadata.namespace""#,
+        ),
+    ] {
+        let (code, found) = f.message("GET", path, "").await;
+        assert!(code == 400 && found.ends_with(why), "{path}: {code} {found}");
+    }
+    let found = f.send("GET", "/api/v1/persistentvolumes?fieldSelector=metadata.namespace%3D", "").await;
+    assert_eq!(found.0, 200);
+    f.make(&of("pods"), &pod("h")).await;
+    let (_, list) = f.send("GET", &format!("{}?fieldSelector=spec.host%3D", of("pods")), "").await;
+    assert_eq!(list.get("items").and_then(Value::as_array).map(<[Value]>::len), Some(1));
+    // A request for a token names its account, or nobody.
+    f.make(&of("serviceaccounts"), r#"{"metadata":{"name":"s"}}"#).await;
+    let (code, why) =
+        f.message("POST", &format!("{}/s/token", of("serviceaccounts")), r#"{"metadata":{"name":"t"}}"#).await;
+    let wanted = r#"TokenRequest.authentication.k8s.io "s" is invalid: metadata.name: Invalid value: "t": must match the service account name if specified"#;
+    assert_eq!((code, why.as_str()), (422, wanted));
+}

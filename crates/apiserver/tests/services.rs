@@ -194,3 +194,35 @@ async fn each_address_is_an_object(shared: bool) {
     assert_eq!(again.send("GET", &kept, "").await.0, 200);
     assert_eq!(again.send("GET", &format!("{IP_ADDRESSES}/10.0.0.250"), "").await.0, 404);
 }
+
+#[tokio::test]
+async fn an_update_makes_a_service_and_a_delete_takes_its_endpoints_along() {
+    let f = Fixture::new(Options::default()).await;
+    let path = format!("{SERVICES}/a");
+    assert_eq!(f.send("PUT", &path, &service("a", "")).await.0, 201);
+    let endpoints = "/api/v1/namespaces/default/endpoints";
+    let own = |finalizers: &str| format!(r#"{{"metadata":{{"name":"a","finalizers":[{finalizers}]}}}}"#);
+    f.make(endpoints, &own("")).await;
+    assert_eq!(f.send("DELETE", &path, "").await.0, 200);
+    assert_eq!(f.send("GET", &format!("{endpoints}/a"), "").await.0, 404);
+    // What finalizers hold is going; a service that goes by an update takes its endpoints along, too.
+    f.make(endpoints, &own(r#""a.io/b""#)).await;
+    let held = service("a", "").replace(r#""name":"a""#, r#""name":"a","finalizers":["a.io/b"]"#);
+    f.make(SERVICES, &held).await;
+    assert_eq!(f.send("DELETE", &path, "").await.0, 200);
+    assert_eq!(f.send("PUT", &path, &service("a", "")).await.0, 200);
+    assert_eq!(f.send("GET", &path, "").await.0, 404);
+    let (_, held) = f.send("GET", &format!("{endpoints}/a"), "").await;
+    assert!(!held.meta_str("deletionTimestamp").is_empty(), "{held:?}");
+}
+
+#[tokio::test]
+async fn the_same_text_twice_changes_nothing() {
+    let f = Fixture::new(Options::default()).await;
+    let text = r#"{"metadata":{"name":"a"},"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local",
+        "ports":[{"name":"x","port":80},{"name":"y","port":81}]}}"#;
+    let made = f.make(SERVICES, text).await;
+    assert_ne!(made.at(&["spec", "healthCheckNodePort"]).and_then(Value::as_int), None);
+    let (code, again) = f.send("PUT", &format!("{SERVICES}/a"), text).await;
+    assert_eq!((code, again.get("spec")), (200, made.get("spec")));
+}

@@ -39,6 +39,7 @@ mod gostruct;
 mod groups;
 pub mod net;
 mod patch_schema;
+mod pem;
 mod pod;
 pub mod protobuf;
 pub mod quantity;

@@ -149,6 +149,8 @@ pub enum Propagation {
     Background,
     /// They are let go.
     Orphan,
+    /// Nothing, whatever somebody says: there are none.
+    Unsupported,
 }
 
 /// Who asks, and when.

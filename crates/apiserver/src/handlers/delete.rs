@@ -6,6 +6,7 @@ use super::list;
 use super::present::{self, Shown};
 use super::write;
 use crate::admission::{Attributes, PROTECTED};
+use crate::allocation::is_services;
 use crate::answer::{Failure, Outcome, Response};
 use crate::controllers::definitions;
 use crate::registry::{self, place};
@@ -317,6 +318,7 @@ fn finalizers(request: &Request<'_>, live: &Value, options: &DeleteOptions) -> V
     let mut out: Vec<String> = live.meta_list("finalizers").into_iter().map(str::to_owned).collect();
     let has = |name: &str| out.iter().any(|f| f == name);
     let (orphan, foreground) = match options.propagation {
+        _ if !request.resource.strategy.has_dependents() => (false, false),
         Some(Propagation::Orphan) => (true, false),
         Some(Propagation::Foreground) => (false, true),
         Some(Propagation::Background) => (false, false),
@@ -386,8 +388,26 @@ async fn drop_entry(request: &Request<'_>, entry: &Entry, options: &DeleteOption
         let write = store::Write::delete(entry.key.clone(), Expect::Revision(entry.mod_revision));
         write_entry(request, write).await?;
         request.server.committed(&request.resource, &entry.key).await;
+        drop_endpoints(request, &entry.key).await;
     }
     Ok(())
+}
+
+/// Takes the Endpoints of a service away that is gone, so that another of its name does not get them. They are the
+/// service's, so that nobody is asked; as upstream, a failure is only told of.
+pub(super) async fn drop_endpoints(request: &Request<'_>, service: &str) {
+    let server = request.server;
+    let endpoints = request.catalogue.resource("", "v1", "endpoints").filter(|_| is_services(&request.resource));
+    let Some(endpoints) = endpoints else { return };
+    let (namespace, name) = place(&request.resource, service);
+    let key = registry::key(endpoints, namespace, name);
+    if server.store.get(&key, None).await.is_ok_and(|entry| entry.is_none()) {
+        return;
+    }
+    match server.drop_or_mark(&key).await {
+        Ok(_) => server.committed(endpoints, &key).await,
+        Err(_) => tracing::error!(namespace, name, "the endpoints of a deleted service cannot be deleted"),
+    }
 }
 
 async fn write_entry(request: &Request<'_>, write: store::Write) -> Result<u64, Option<Failure>> {

@@ -39,6 +39,7 @@ pub(crate) async fn create(request: &mut Request<'_>) -> Outcome<Response> {
     write::match_namespace(request, &mut object)?;
     let mut object = admitted(request, Part::Other("token"), object, &options).await?;
     let name = request.info.name.clone();
+    match_name(&object, &name)?;
     let account = find(request, "serviceaccounts", &name).await?;
     let server = request.server.clone();
     let tokens = &server.options.tokens;
@@ -59,7 +60,7 @@ pub(crate) async fn create(request: &mut Request<'_>) -> Outcome<Response> {
     }
     meta.insert("creationTimestamp", super::time(request.now));
     let seconds = object.at(&["spec", "expirationSeconds"]).and_then(Value::as_int).unwrap_or(SECONDS);
-    let errors = invalid(seconds, &name, &given_name);
+    let errors = invalid(seconds);
     if !errors.is_empty() {
         return Err(Status::invalid(KIND.qualified(), "", &errors).into());
     }
@@ -87,14 +88,21 @@ fn strings(list: Option<&Value>) -> Vec<String> {
     items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn invalid(seconds: i64, name: &str, given: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let root = Path::ROOT;
-    let (spec, meta) = (root.child("spec"), root.child("metadata"));
-    if !given.is_empty() && given != name {
-        let why = "must match the service account name if specified";
-        errors.push(FieldError::invalid(&meta.child("name"), given, why));
+/// 422 for a request that names another account than the path.
+fn match_name(object: &Value, name: &str) -> Outcome<()> {
+    let given = object.name();
+    if given.is_empty() || given == name {
+        return Ok(());
     }
+    let meta = Path::ROOT.child("metadata");
+    let why = "must match the service account name if specified";
+    let error = FieldError::invalid(&meta.child("name"), given, why);
+    Err(Status::invalid(KIND.qualified(), name, &[error]).into())
+}
+
+fn invalid(seconds: i64) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let spec = Path::ROOT.child("spec");
     let path = spec.child("expirationSeconds");
     if seconds < LEAST {
         errors.push(FieldError::invalid(&path, seconds, "may not specify a duration less than 10 minutes"));

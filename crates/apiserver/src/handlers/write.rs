@@ -530,6 +530,7 @@ async fn remove(request: &Request<'_>, change: &Change<'_>, entry: &Entry, store
     match server.store.write(write).await {
         Ok(_) => {
             server.committed(&request.resource, &entry.key).await;
+            super::delete::drop_endpoints(request, &entry.key).await;
             Ok(Shown { stored, version: entry.mod_revision })
         }
         Err(WriteError::Conflict { .. }) => Err(Replace::Conflict),

@@ -224,6 +224,10 @@ impl Strategy for Builtin {
         self.resource.strategy.propagation == kinds::Propagation::Orphan
     }
 
+    fn has_dependents(&self) -> bool {
+        self.resource.strategy.propagation != kinds::Propagation::Unsupported
+    }
+
     fn grace(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
         if !self.resource.strategy.graceful {
             return None;

@@ -214,6 +214,11 @@ pub trait Strategy: Send + Sync + 'static {
         false
     }
 
+    /// Whether objects may have dependents at all, so that a delete's policy about them counts.
+    fn has_dependents(&self) -> bool {
+        true
+    }
+
     /// How many seconds an object may take to end, given what the client asks for; none where the kind ends at once.
     fn grace(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
         let _ = (object, asked);

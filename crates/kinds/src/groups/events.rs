@@ -3,7 +3,7 @@
 use super::core::{EVENT_COLUMNS, event_cells, event_source, validate_event};
 use crate::check::{self, Errors};
 use crate::read::Read;
-use crate::resource::{Conversion, Resource, SelectableField, Storage, Strategy, Version};
+use crate::resource::{Conversion, Propagation, Resource, SelectableField, Storage, Strategy, Version};
 use object::field::{FieldError, Path};
 use object::{Value, names};
 
@@ -16,6 +16,7 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
     strategy: Strategy {
         name: names::dns1123_subdomain,
         create_on_update: true,
+        propagation: Propagation::Unsupported,
         validate,
         validate_update,
         ..Strategy::PLAIN

@@ -2,7 +2,7 @@
 
 use crate::check::{self, Errors};
 use crate::read::Read;
-use crate::resource::{Column, Resource, SelectableField, Storage, Strategy, Version};
+use crate::resource::{Column, Propagation, Resource, SelectableField, Storage, Strategy, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path};
@@ -17,6 +17,7 @@ pub(super) const EVENTS: Resource = Resource {
     strategy: Strategy {
         name: names::path_segment,
         create_on_update: true,
+        propagation: Propagation::Unsupported,
         validate: |object| validate(object, "reportingComponent"),
         validate_update: |object, _| validate(object, "reportingComponent"),
         ..Strategy::PLAIN

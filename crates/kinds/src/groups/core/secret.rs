@@ -2,6 +2,7 @@
 
 use super::configmap::{MAX_DATA, decoded_length, unchanged_if_immutable};
 use crate::check::{self, Errors};
+use crate::pem;
 use crate::read::{Read, default_text};
 use crate::resource::{Column, Resource, SelectableField, Strategy, Version};
 use crate::table;
@@ -110,20 +111,77 @@ fn validate_update(new: &Value, old: &Value) -> Errors {
     out
 }
 
-/// A key pair that is none gets a warning.
+/// A key pair that is none gets a warning, in the words of Go. (What is in the blocks is not looked at.)
 fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
     if object.text("type") != "kubernetes.io/tls" {
         return Vec::new();
     }
-    let has_pem = |key: &str| {
+    let text = |key: &str| {
         let text = object.members("data").get(key).and_then(Value::as_str).unwrap_or_default();
-        String::from_utf8_lossy(&STANDARD.decode(text).unwrap_or_default()).contains("-----BEGIN ")
+        String::from_utf8_lossy(&STANDARD.decode(text).unwrap_or_default()).into_owned()
     };
-    if !has_pem("tls.crt") {
-        vec!["tls: failed to find any PEM data in certificate input".to_owned()]
-    } else if !has_pem("tls.key") {
-        vec!["tls: failed to find any PEM data in key input".to_owned()]
-    } else {
-        Vec::new()
+    let why = wrong_certificate(&text("tls.crt")).or_else(|| wrong_key(&text("tls.key")));
+    why.map(|why| format!("tls: {why}")).into_iter().collect()
+}
+
+/// Why a text is no certificate.
+fn wrong_certificate(text: &str) -> Option<String> {
+    let others: Vec<&str> = pem::types(text).collect();
+    match &others[..] {
+        types if types.contains(&"CERTIFICATE") => None,
+        [] => Some("failed to find any PEM data in certificate input".to_owned()),
+        [only] if only.ends_with("PRIVATE KEY") => Some(
+            "failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have \
+             been switched"
+                .to_owned(),
+        ),
+        types => Some(format!(
+            "failed to find \"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the following \
+             types: [{}]",
+            types.join(" ")
+        )),
+    }
+}
+
+/// Why a text is no private key.
+fn wrong_key(text: &str) -> Option<String> {
+    let others: Vec<&str> = pem::types(text).collect();
+    let is_key = |kind: &&str| *kind == "PRIVATE KEY" || kind.ends_with(" PRIVATE KEY");
+    match &others[..] {
+        types if types.iter().any(is_key) => None,
+        [] => Some("failed to find any PEM data in key input".to_owned()),
+        ["CERTIFICATE"] => Some("found a certificate rather than a key in the PEM for the private key".to_owned()),
+        types => Some(format!(
+            "failed to find PEM block with type ending in \"PRIVATE KEY\" in key input after skipping PEM blocks of the \
+             following types: [{}]",
+            types.join(" ")
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_pairs_that_are_none_are_told_of_in_gos_words() {
+        const ALL: &str = "after skipping PEM blocks of the following types";
+        let text = |types: &[&str]| -> String {
+            types.iter().map(|kind| format!("-----BEGIN {kind}-----\nYQ==\n-----END {kind}-----\n")).collect()
+        };
+        for (certificate, key, wanted) in [
+            (&["X", "CERTIFICATE"][..], &["EC PARAMETERS", "EC PRIVATE KEY"][..], None),
+            (&[], &["PRIVATE KEY"], Some("tls: failed to find any PEM data in certificate input".to_owned())),
+            (&["RSA PRIVATE KEY"], &["PRIVATE KEY"], Some("tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched".to_owned())),
+            (&["X", "Y"], &["PRIVATE KEY"], Some(format!("tls: failed to find \"CERTIFICATE\" PEM block in certificate input {ALL}: [X Y]"))),
+            (&["CERTIFICATE"], &[], Some("tls: failed to find any PEM data in key input".to_owned())),
+            (&["CERTIFICATE"], &["CERTIFICATE"], Some("tls: found a certificate rather than a key in the PEM for the private key".to_owned())),
+            (&["CERTIFICATE"], &["X"], Some(format!("tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input {ALL}: [X]"))),
+        ] {
+            let (certificate, key) = (STANDARD.encode(text(certificate)), STANDARD.encode(text(key)));
+            let secret = format!(r#"{{"data":{{"tls.crt":"{certificate}","tls.key":"{key}"}},"type":"kubernetes.io/tls"}}"#);
+            let found = warnings(&json::parse(secret.as_bytes()).unwrap(), None);
+            assert_eq!(found, wanted.into_iter().collect::<Vec<_>>());
+        }
     }
 }
