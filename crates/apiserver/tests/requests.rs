@@ -307,3 +307,30 @@ async fn watches_of_custom_objects_end_when_their_definition_changes_or_goes() {
     assert_eq!(f.send("DELETE", &own, "").await.0, 200);
     assert_eq!(types(third).await, ["ADDED", "DELETED"]);
 }
+
+#[tokio::test]
+async fn what_stands_for_fields_and_what_selects_is_refused_in_upstreams_words() {
+    let f = Fixture::new().await;
+    let sets = "/apis/apps/v1/namespaces/default/daemonsets";
+    let replicas = "/apis/apps/v1/namespaces/default/replicasets?fieldSelector=status.replicas%3D0";
+    let jobs = "/apis/batch/v1/namespaces/default/jobs?fieldSelector=status.active%3D0";
+    let odd = r#"{"metadata":{"name":"a","annotations":{"deprecated.daemonset.template.generation":"x"}}}"#;
+    for (method, path, body, said) in [
+        (
+            "POST",
+            sets,
+            odd,
+            "DaemonSet in version \"v1\" cannot be handled as a DaemonSet: strconv.ParseInt: parsing \"x\": invalid syntax",
+        ),
+        (
+            "GET",
+            replicas,
+            "",
+            "\"status.replicas\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+        ),
+        ("GET", jobs, "", "field label \"status.active\" not supported for batchv1.Job"),
+    ] {
+        let (code, answer) = f.send(method, path, body).await;
+        assert_eq!((code, answer.str_at(&["message"])), (400, Some(said)), "{method} {path}");
+    }
+}

@@ -55,6 +55,8 @@ pub struct Version {
     pub definition: &'static str,
     /// Fills in defaults, after decoding and before conversion.
     pub default: fn(&mut Value),
+    /// Says why an object cannot be converted, in Go's words; `Ok` where it can.
+    pub readable: fn(&Value) -> Result<(), String>,
     /// The warning for each request to this version; empty where it is not deprecated.
     pub deprecation: &'static str,
     /// Conversion to and from the version that is stored; nothing where this is the one.
@@ -301,12 +303,17 @@ impl Strategy {
 impl Version {
     /// A version that is stored as it is, without defaults.
     pub const fn stored(name: &'static str, definition: &'static str) -> Self {
-        Version { name, definition, default: |_| {}, deprecation: "", convert: None }
+        Version { name, definition, default: |_| {}, readable: |_| Ok(()), deprecation: "", convert: None }
     }
 
     /// This version with a function that fills in defaults.
     pub const fn with_default(self, default: fn(&mut Value)) -> Self {
         Version { default, ..self }
+    }
+
+    /// This version with a function that says what cannot be converted.
+    pub const fn with_check(self, readable: fn(&Value) -> Result<(), String>) -> Self {
+        Version { readable, ..self }
     }
 
     /// This version with a warning for whoever uses it.

@@ -192,3 +192,50 @@ fn warnings_are_upstreams() {
         assert_eq!(found, wanted, "{plural} {new}");
     }
 }
+
+#[test]
+fn annotations_that_stand_for_fields_are_numbers() {
+    const ROLLBACK: &str = "deprecated.deployment.rollback.to";
+    const TEMPLATE: &str = "deprecated.daemonset.template.generation";
+    for (plural, key, given, left) in [
+        ("deployments", ROLLBACK, "+7", Ok(Some("7"))),
+        ("deployments", ROLLBACK, "", Ok(None)),
+        (
+            "deployments",
+            ROLLBACK,
+            "x",
+            Err(
+                "failed to parse annotation[deprecated.deployment.rollback.to]=x as int64: strconv.ParseInt: parsing \"x\": invalid syntax",
+            ),
+        ),
+        ("daemonsets", TEMPLATE, "7", Ok(Some("7"))),
+        ("daemonsets", TEMPLATE, "", Err("strconv.ParseInt: parsing \"\": invalid syntax")),
+        (
+            "daemonsets",
+            TEMPLATE,
+            "9223372036854775808",
+            Err("strconv.ParseInt: parsing \"9223372036854775808\": value out of range"),
+        ),
+    ] {
+        let mut object =
+            parse(&format!(r#"{{"metadata":{{"annotations":{{"{key}":"{given}","a":"b"}}}},"spec":{{}}}}"#));
+        let version = &resource(plural).versions[0];
+        (version.default)(&mut object);
+        let found = (version.readable)(&object).map(|()| object.str_at(&["metadata", "annotations", key]));
+        assert_eq!(found, left.map_err(str::to_owned), "{plural} {given}");
+    }
+    let object = parse(&format!(r#"{{"metadata":{{"annotations":{{"{ROLLBACK}":"-1"}}}},"spec":{{}}}}"#));
+    let errors = count(&(resource("deployments").strategy.validate)(&object));
+    let wanted = "spec.rollback.version: Invalid value: -1: must be greater than or equal to 0";
+    assert!(errors.contains(&(wanted.to_owned(), 1)), "{errors:?}");
+}
+
+#[test]
+fn fields_of_the_status_of_replica_sets_and_of_addresses_cannot_be_selected() {
+    for (plural, names) in
+        [("replicasets", &[][..]), ("ipaddresses", &[]), ("jobs", &["status.successful"]), ("deployments", &[])]
+    {
+        let found: Vec<&str> = resource(plural).selectable.iter().map(|f| f.name).collect();
+        assert_eq!(found, names, "{plural}");
+    }
+}

@@ -49,13 +49,14 @@ impl Builtin {
         self.version.definition().map_or(Ok(Vec::new()), |definition| kinds::conform(definition, object))
     }
 
-    /// Sets the defaults of a decoded object, and brings it into the stored version.
-    fn complete_decoded(&self, mut object: Value) -> Value {
+    /// Sets the defaults of a decoded object, and brings it into the stored version; the error is Go's text.
+    fn complete_decoded(&self, mut object: Value) -> Result<Value, String> {
         (self.version.default)(&mut object);
+        (self.version.readable)(&object)?;
         if let Some(conversion) = &self.version.convert {
             (conversion.to_stored)(&mut object);
         }
-        object
+        Ok(object)
     }
 
     /// What a certificate is asked by goes before other errors, and the certificate after them. (The crate `kinds` does
@@ -73,13 +74,13 @@ impl Strategy for Builtin {
         let Some(definition) = self.version.definition() else { return Ok(Vec::new()) };
         let decoded = kinds::decode(definition, std::mem::take(object))?;
         let unknown = decoded.unknown().map(str::to_owned).collect();
-        *object = self.complete_decoded(decoded.object);
+        *object = self.complete_decoded(decoded.object)?;
         Ok(unknown)
     }
 
     fn receive_text(&self, object: &mut Value, text: Text<'_>, _track: bool) -> Result<Vec<String>, String> {
         let issues = self.decode_text(object, text)?;
-        *object = self.complete_decoded(std::mem::take(object));
+        *object = self.complete_decoded(std::mem::take(object))?;
         Ok(issues)
     }
 
@@ -175,7 +176,13 @@ impl Strategy for Builtin {
                 "{field} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
             ));
         }
-        Err(format!("field label not supported: {field}"))
+        Err(match (self.resource.group, self.resource.plural) {
+            ("batch", "jobs") => {
+                let field = object::go::quote(field);
+                format!("field label {field} not supported for batchv1.Job")
+            }
+            _ => format!("field label not supported: {field}"),
+        })
     }
 
     fn field<'o>(&self, object: &'o Value, field: &str) -> Cow<'o, str> {

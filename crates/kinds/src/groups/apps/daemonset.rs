@@ -46,7 +46,9 @@ pub(super) const DAEMONSETS: Resource = Resource {
         "apps",
         "DaemonSet",
         "daemonsets",
-        &[Version::stored("v1", "io.k8s.api.apps.v1.DaemonSet").with_default(default)],
+        &[Version::stored("v1", "io.k8s.api.apps.v1.DaemonSet").with_default(default).with_check(|object| {
+            object.annotation(TEMPLATE_GENERATION).map_or(Ok(()), |a| workload::parse_int(a).map(drop))
+        })],
     )
 };
 

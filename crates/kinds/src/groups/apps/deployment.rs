@@ -11,6 +11,9 @@ use jiff::Timestamp;
 use object::field::{FieldError, Path, Shown};
 use object::{Map, Value, go};
 
+/// The annotation that stands for a field of older versions: to which revision to go back.
+const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
+
 pub(super) const DEPLOYMENTS: Resource = Resource {
     short_names: &["deploy"],
     categories: &["all"],
@@ -41,7 +44,7 @@ pub(super) const DEPLOYMENTS: Resource = Resource {
         "apps",
         "Deployment",
         "deployments",
-        &[Version::stored("v1", "io.k8s.api.apps.v1.Deployment").with_default(default)],
+        &[Version::stored("v1", "io.k8s.api.apps.v1.Deployment").with_default(default).with_check(readable)],
     )
 };
 
@@ -60,7 +63,26 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
+fn readable(object: &Value) -> Result<(), String> {
+    let Some(revision) = object.annotation(ROLLBACK_TO) else { return Ok(()) };
+    let why = |why| format!("failed to parse annotation[{ROLLBACK_TO}]={revision} as int64: {why}");
+    workload::parse_int(revision).map(drop).map_err(why)
+}
+
+/// The revision to go back to is a number, as its field was, or nothing.
+fn default_rollback(object: &mut Value) {
+    const PATH: [&str; 3] = ["metadata", "annotations", ROLLBACK_TO];
+    match object.annotation(ROLLBACK_TO).map(|a| (a.is_empty(), workload::parse_int(a))) {
+        Some((true, _)) => {
+            object.remove_at(&PATH);
+        }
+        Some((_, Ok(revision))) => object.set_at(&PATH, revision.to_string().into()),
+        _ => {}
+    }
+}
+
 fn default(object: &mut Value) {
+    default_rollback(object);
     let Some(spec) = object_mut(object, &["spec"]) else { return };
     default_to(spec, "replicas", 1);
     if let Some(strategy) = object_mut(spec, &["strategy"]) {
@@ -88,9 +110,14 @@ fn validate(object: &Value) -> Errors {
     check::not_negative(spec, "replicas", &path, &mut out);
     workload::selector_and_template(spec, KIND, true, &path, &mut out);
     update_strategy(spec.sub("strategy"), &path.child("strategy"), &mut out);
-    for key in ["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"] {
-        check::not_negative(spec, key, &path, &mut out);
+    check::not_negative(spec, "minReadySeconds", &path, &mut out);
+    check::not_negative(spec, "revisionHistoryLimit", &path, &mut out);
+    let revision = object.annotation(ROLLBACK_TO).and_then(|a| workload::parse_int(a).ok());
+    if let Some(revision) = revision.filter(|r| *r < 0) {
+        let rollback = path.child("rollback");
+        out.push(FieldError::invalid(&rollback.child("version"), revision, "must be greater than or equal to 0"));
     }
+    check::not_negative(spec, "progressDeadlineSeconds", &path, &mut out);
     if let Some(deadline) = spec.opt_int("progressDeadlineSeconds").filter(|d| *d <= spec.int("minReadySeconds")) {
         let why = "must be greater than minReadySeconds";
         out.push(FieldError::invalid(&path.child("progressDeadlineSeconds"), deadline, why));

@@ -4,7 +4,7 @@ use super::workload::{self, STRATEGY, Workload};
 use crate::check::{self, Errors};
 use crate::pod;
 use crate::read::{Read, default_to, object_mut};
-use crate::resource::{Column, MetadataChecks, Resource, SelectableField, Strategy, Subresource, Version};
+use crate::resource::{Column, MetadataChecks, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::Value;
@@ -25,10 +25,6 @@ pub(super) const REPLICASETS: Resource = Resource {
         Column::wide("Selector", "string"),
     ],
     cells,
-    selectable: &[SelectableField {
-        name: "status.replicas",
-        value: |object| object.sub("status").int("replicas").to_string(),
-    }],
     strategy: Strategy {
         metadata: MetadataChecks { anew: 1, ..MetadataChecks::ONCE },
         prepare_status: workload::drop_terminating,

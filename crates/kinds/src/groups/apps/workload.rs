@@ -15,6 +15,18 @@ pub(crate) const TEMPLATE: &[&str] = &["spec", "template"];
 pub(super) const STRATEGY: Strategy =
     Strategy { generation: Generation::Counts(&[&["spec"]]), template: TEMPLATE, ..Strategy::WITH_STATUS };
 
+/// An integer in an annotation, which stands for a field of versions that are gone; the error is Go's.
+pub(super) fn parse_int(text: &str) -> Result<i64, String> {
+    use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+    text.parse().map_err(|error: std::num::ParseIntError| {
+        let why = match error.kind() {
+            PosOverflow | NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        format!("strconv.ParseInt: parsing {}: {why}", object::go::quote(text))
+    })
+}
+
 /// Drops how many pods are on their way out, which is off.
 pub(super) fn drop_terminating(object: &mut Value, old: &Value, _: &Context<'_>) {
     const TERMINATING: [&str; 2] = ["status", "terminatingReplicas"];

@@ -4,8 +4,7 @@ use crate::check::{self, Errors};
 use crate::net;
 use crate::read::Read;
 use crate::resource::{
-    Column, Generation, METADATA_OF_OTHERS, MetadataChecks, Resource, SelectableField, Strategy, Subresource, Version,
-    restore,
+    Column, Generation, METADATA_OF_OTHERS, MetadataChecks, Resource, Strategy, Subresource, Version, restore,
 };
 use crate::table;
 use object::field::{FieldError, Path, Shown};
@@ -24,10 +23,6 @@ pub(super) const IP_ADDRESSES: Resource = Resource {
         let shown = std::iter::once(resource.as_str()).chain(place).collect::<Vec<_>>().join("/");
         vec![object.name().into(), shown.into(), table::age(object, now)]
     },
-    selectable: &[SelectableField {
-        name: "spec.parentRef.name",
-        value: |object| object.sub("spec").sub("parentRef").text("name").to_owned(),
-    }],
     strategy: Strategy {
         name: address_name,
         metadata: MetadataChecks { anew: 1, ..MetadataChecks::ONCE },
