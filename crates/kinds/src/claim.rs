@@ -1,7 +1,7 @@
 //! The specification of a claim, which stands in claims and in the pods that bring their own.
 
 use crate::check::{self, Errors};
-use crate::pod::resources;
+use crate::pod::{self, resources};
 use crate::read::Read;
 use object::field::{FieldError, Path, Shown};
 use object::{Value, names};
@@ -49,6 +49,15 @@ pub(crate) fn spec(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     }
 }
 
+/// Warnings about parts of bytes of storage, which nobody can give.
+pub(crate) fn warnings(spec: &Value, path: &Path<'_>, out: &mut Vec<String>) {
+    let resources = path.child("resources");
+    for part in ["requests", "limits"] {
+        let at = resources.child(part);
+        pod::fraction(spec.sub("resources").sub(part).sub("storage"), &at.key("storage"), out);
+    }
+}
+
 /// Checks the ways in which a volume can be mounted; `none` is what is said where there are none.
 pub(crate) fn access_modes(spec: &Value, none: &str, path: &Path<'_>, out: &mut Errors) {
     let at = path.child("accessModes");
@@ -61,5 +70,22 @@ pub(crate) fn access_modes(spec: &Value, none: &str, path: &Path<'_>, out: &mut 
     }
     if list.contains(&"ReadWriteOncePod") && list.iter().any(|m| *m != "ReadWriteOncePod" && MODES.contains(m)) {
         out.push(FieldError::forbidden(&at, "may not use ReadWriteOncePod with other access modes"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn parts_of_bytes_are_told_of() {
+        let spec = json::parse(br#"{"resources":{"requests":{"storage":"1500m"},"limits":{"storage":"2500m"}}}"#);
+        let mut out = Vec::new();
+        warnings(&spec.unwrap(), &Path::ROOT.child("spec"), &mut out);
+        let why = |part: &str, value: &str| {
+            format!("spec.resources.{part}[storage]: fractional byte value \"{value}\" is invalid, must be an integer")
+        };
+        assert_eq!(out, [why("requests", "1500m"), why("limits", "2500m")]);
     }
 }

@@ -5,6 +5,7 @@ mod ports;
 
 use super::annotations::{APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD, app_armor_profile};
 use super::containers::all_containers;
+use crate::claim;
 use crate::net;
 use crate::read::Read;
 use object::field::Path;
@@ -120,9 +121,8 @@ pub(crate) fn warnings_of(object: &Value, path: &Path<'_>) -> Vec<String> {
     for (i, volume) in spec.list("volumes").iter().enumerate() {
         let at = volumes.index(i);
         old_sources(volume, &at, &mut out);
-        let claim = volume.sub("ephemeral").sub("volumeClaimTemplate").sub("spec").sub("resources").sub("requests");
-        let requests = format!("{at}.ephemeral.volumeClaimTemplate.spec.resources.requests");
-        fraction(claim.sub("storage"), &Path::ROOT.child(&requests).key("storage"), &mut out);
+        let own = at.child("ephemeral.volumeClaimTemplate.spec");
+        claim::warnings(volume.sub("ephemeral").sub("volumeClaimTemplate").sub("spec"), &own, &mut out);
     }
     files::overlaps(spec.list("volumes"), &mut out);
     repeated(spec, "hostAliases", "ip", &spec_path, &mut out);

@@ -98,7 +98,10 @@ fn volume_warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
     }
     let affinity = path.child("nodeAffinity");
     pod::selector_terms(spec.sub("nodeAffinity").sub("required"), &affinity.child("required"), &mut out);
-    pod::old_sources(spec, &path, &mut out);
+    // Upstream says nothing of these two here, and a volume has one source.
+    if !spec.has("flocker") && !spec.has("quobyte") {
+        pod::old_sources(spec, &path, &mut out);
+    }
     pod::fraction(spec.sub("capacity").sub("storage"), &path.child("capacity").key("storage"), &mut out);
     out
 }
@@ -417,4 +420,23 @@ fn same_affinity(new: &Value, old: &Value) -> bool {
         }
     }
     &old == new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    #[test]
+    fn old_sources_of_volumes_are_told_of_where_upstream_does() {
+        for (source, wanted) in [
+            ("flocker", None),
+            ("quobyte", None),
+            ("cephfs", Some("spec.cephfs: deprecated in v1.28, non-functional in v1.31+")),
+            ("storageos", Some("spec.storageOS: deprecated in v1.22, non-functional in v1.25+")),
+        ] {
+            let volume = json::parse(format!(r#"{{"spec":{{"{source}":{{}}}}}}"#).as_bytes()).unwrap();
+            assert_eq!(volume_warnings(&volume, None), wanted.into_iter().collect::<Vec<_>>(), "{source}");
+        }
+    }
 }

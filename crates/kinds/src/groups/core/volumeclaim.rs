@@ -48,11 +48,7 @@ pub(super) const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
         warnings: |object, _| {
             let mut out = Vec::new();
             class_warning(object, &mut out);
-            let spec = Path::ROOT.child("spec");
-            let resources = spec.child("resources");
-            let requests = resources.child("requests");
-            let storage = object.sub("spec").sub("resources").sub("requests").sub("storage");
-            pod::fraction(storage, &requests.key("storage"), &mut out);
+            claim::warnings(object.sub("spec"), &Path::ROOT.child("spec"), &mut out);
             out
         },
         ..Strategy::WITH_STATUS
