@@ -31,6 +31,15 @@ impl Quantity {
         Ok(Quantity { nanos: if negative { -magnitude } else { magnitude }, format })
     }
 
+    /// Reads a quantity and prints it as upstream does that has not computed with it: mostly in canonical form.
+    ///
+    /// # Errors
+    /// As those of [`Quantity::parse`].
+    pub fn printed(text: &str) -> Result<String, String> {
+        let kept = Parts::read(text).map_err(|e| e.to_string())?.keeps_text();
+        if kept { Ok(text.to_owned()) } else { Ok(Quantity::parse(text)?.to_string()) }
+    }
+
     /// An integer, written as a decimal number.
     pub fn of_integer(value: i64) -> Self {
         Quantity { nanos: i128::from(value) * NANO, format: Format::DecimalSi }
@@ -234,6 +243,26 @@ mod tests {
             (".", "0"),
         ] {
             assert_eq!(Quantity::parse(text).unwrap().to_string(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_go_takes_for_canonical_is_printed_as_it_was_written() {
+        for (text, want) in [
+            ("+1024", "+1024"),
+            ("1.500", "1.500"),
+            ("1.5", "1500m"),
+            ("1.000", "1"),
+            ("0.500", "500m"),
+            ("01", "01"),
+            ("001Ki", "001Ki"),
+            ("8Ki", "8Ki"),
+            ("1024Ki", "1Mi"),
+            ("1.5Gi", "1536Mi"),
+            ("1e3", "1e3"),
+            ("1E3", "1E3"),
+        ] {
+            assert_eq!(Quantity::printed(text).as_deref(), Ok(want), "{text}");
         }
     }
 

@@ -114,24 +114,48 @@ impl<'t> Parts<'t> {
             return Err(ParseError::Format);
         }
         let (base, exponent, format) = read_suffix(suffix).ok_or(ParseError::Suffix)?;
-        Ok(Parts { negative, whole, fraction, base, exponent, format })
+        let parts = Parts { negative, whole, fraction, base, exponent, format };
+        if !unsigned.starts_with('0') && whole.is_empty() && fraction.is_empty() && parts.as_integer().is_none() {
+            return Err(ParseError::Numeric);
+        }
+        Ok(parts)
+    }
+
+    /// The scale (a power of ten) and multiplier with which upstream holds the digits as an integer, if it does.
+    fn as_integer(&self) -> Option<(i64, i64)> {
+        let (n, d) = (self.whole.len().max(1) as i64, self.fraction.len() as i64);
+        let (room, scale, multiplier) = match self.format {
+            Format::BinarySi if d == 0 => (15 - n - self.exponent * 3 / 10 - 1, 0, 1i64 << self.exponent),
+            Format::BinarySi => return None,
+            _ => (MAX_INTEGER_DIGITS - n - d, self.exponent - d, 1),
+        };
+        (room >= 0 && scale >= NANO).then_some((scale, multiplier))
+    }
+
+    /// Whether upstream remembers the text and prints the quantity as it was written (`+1`, `1.500`), although that may
+    /// not be the canonical form: it takes numbers for canonical by their last digits.
+    pub fn keeps_text(&self) -> bool {
+        let Some((scale, _)) = self.as_integer() else { return false };
+        match self.format {
+            Format::BinarySi => {
+                let end = self.whole.get(self.whole.len().saturating_sub(3)..).unwrap_or_default();
+                end.parse::<u32>().is_ok_and(|last| last % 8 != 0)
+            }
+            _ => {
+                let shifted = [self.whole, self.fraction].concat();
+                scale % 3 == 0 && !self.whole.is_empty() && !shifted.ends_with("000")
+            }
+        }
     }
 }
 
 impl Quantity {
     /// Reads a quantity.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        let Parts { negative, whole: numerator, fraction: denominator, base, exponent, mut format } =
-            Parts::read(text)?;
+        let parts = Parts::read(text)?;
+        let Parts { negative, whole: numerator, fraction: denominator, base, exponent, mut format } = parts;
         let numerator = if numerator.is_empty() { "0" } else { numerator };
-        let (n, d) = (numerator.len() as i64, denominator.len() as i64);
-        let (room, scale, multiplier) = match format {
-            Format::BinarySi if d == 0 => (15 - n - exponent * 3 / 10 - 1, 0, 1i64 << exponent),
-            Format::BinarySi => (-1, 0, 1),
-            _ => (MAX_INTEGER_DIGITS - n - d, exponent, 1),
-        };
-        let scale = scale - d;
-        if room >= 0 && scale >= NANO {
+        if let Some((scale, multiplier)) = parts.as_integer() {
             let value: i64 = [numerator, denominator].concat().parse().map_err(|_| ParseError::Numeric)?;
             if let Some(value) = value.checked_mul(multiplier) {
                 let value = if negative { -value } else { value };
@@ -139,7 +163,8 @@ impl Quantity {
             }
         }
 
-        let mut amount = Decimal::new(negative, [numerator, denominator].concat().as_bytes(), -d);
+        let mut amount =
+            Decimal::new(negative, [numerator, denominator].concat().as_bytes(), -(denominator.len() as i64));
         if base == 2 {
             for _ in 0..exponent / 10 {
                 amount = amount.times(1024);
@@ -532,6 +557,12 @@ mod tests {
             ("1Zi", Err(ParseError::Format)),
             ("1mm", Err(ParseError::Suffix)),
             ("1.2.3", Err(ParseError::Format)),
+            // A suffix alone is zero where upstream holds an integer.
+            ("Ti", Ok(())),
+            ("k", Ok(())),
+            ("Pi", Err(ParseError::Numeric)),
+            ("0Pi", Ok(())),
+            ("e-100", Err(ParseError::Numeric)),
         ] {
             assert_eq!(Quantity::parse(text).map(|_| ()), result, "{text}");
         }

@@ -174,12 +174,10 @@ impl Decoder {
             (Type::IntOrString, Opened::Scalar(Value::Int(i), _)) if i32::try_from(i).is_ok() => Some(Value::Int(i)),
             // The type reads itself, and its error ends the decoding.
             (Type::IntOrString, opened) => return Err(self.wrong_type(&opened, "int32", true)),
-            (Type::Quantity, Opened::Scalar(Value::String(text), _)) => {
-                Some(Quantity::parse(text.trim())?.to_string().into())
-            }
+            (Type::Quantity, Opened::Scalar(Value::String(text), _)) => Some(Quantity::printed(text.trim())?.into()),
             (Type::Quantity, opened) => {
                 let text = opened.number().unwrap_or_else(|| json::to_string(&opened.into_value()));
-                Some(Quantity::parse(&text)?.to_string().into())
+                Some(Quantity::printed(&text)?.into())
             }
             (Type::DateTime, Opened::Scalar(Value::String(text), _)) => {
                 let micros = definition.is_some_and(|d| d.type_name() == "MicroTime");
@@ -400,9 +398,10 @@ fn zero(ty: &Type) -> Value {
     }
 }
 
+/// A quantity rounded up to thousandths; one that needs no rounding stays as it is printed.
 fn rounded(value: Value) -> Value {
     match value.as_str().map(Quantity::parse) {
-        Some(Ok(quantity)) => quantity.rounded_to_milli().to_string().into(),
+        Some(Ok(quantity)) if quantity.rounded_to_milli() != quantity => quantity.rounded_to_milli().to_string().into(),
         _ => value,
     }
 }
