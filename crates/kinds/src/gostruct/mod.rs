@@ -45,6 +45,40 @@ pub(crate) fn label_selector(selector: &Value) -> Shown {
     Shown::raw(format!("v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{expressions}}}"))
 }
 
+/// What an event is about.
+pub(crate) fn object_reference(reference: &Value) -> Shown {
+    if reference.as_object().is_none() {
+        return (&Value::Null).into();
+    }
+    let part = |name: &str, key: &str| format!("{name}:{}", go::quote(reference.text(key)));
+    let parts = [
+        part("Kind", "kind"),
+        part("Namespace", "namespace"),
+        part("Name", "name"),
+        part("UID", "uid"),
+        part("APIVersion", "apiVersion"),
+        part("ResourceVersion", "resourceVersion"),
+        part("FieldPath", "fieldPath"),
+    ];
+    Shown::raw(format!("core.ObjectReference{{{}}}", parts.join(", ")))
+}
+
+/// Where an event comes from.
+pub(crate) fn event_source(source: &Value) -> Shown {
+    let (component, host) = (go::quote(source.text("component")), go::quote(source.text("host")));
+    Shown::raw(format!("core.EventSource{{Component:{component}, Host:{host}}}"))
+}
+
+/// A time as Go prints it: `2025-01-01 00:00:00.5 +0000 UTC`; none at all is the year 1.
+pub(crate) fn time(time: &str) -> Shown {
+    let text = match time.parse::<jiff::Timestamp>() {
+        Ok(parsed) => parsed.strftime("%Y-%m-%d %H:%M:%S%.f +0000 UTC").to_string(),
+        Err(_) if time.is_empty() => "0001-01-01 00:00:00 +0000 UTC".to_owned(),
+        Err(_) => time.to_owned(),
+    };
+    Shown::raw(text)
+}
+
 /// A driver of a CSINode.
 pub(crate) fn csi_node_driver(driver: &Value) -> Shown {
     let keys = match driver.strings("topologyKeys") {

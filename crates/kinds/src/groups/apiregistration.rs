@@ -2,10 +2,12 @@
 
 use crate::check::{self, Errors};
 use crate::read::{Read, default_to, object_mut};
-use crate::resource::{Column, Generation, Resource, Strategy, Subresource, Version};
+use crate::resource::{Column, Context, Generation, MetadataChecks, Resource, Strategy, Subresource, Version};
 use crate::table;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use object::field::{FieldError, Path};
-use object::{Value, names};
+use object::{Value, map, names};
 
 pub(crate) const RESOURCES: &[Resource] = &[Resource {
     categories: &["api-extensions"],
@@ -33,6 +35,10 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
         unconditional_update: false,
         validate,
         validate_update: |new, _| validate(new),
+        validate_status,
+        prepare_create,
+        metadata: MetadataChecks { anew: 1, ..MetadataChecks::ONCE },
+        reset_status: &[&["spec"], &["metadata"]],
         ..Strategy::WITH_STATUS
     },
     ..Resource::new(
@@ -49,6 +55,31 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
     )
 }];
 
+/// What is served by the program itself is there at once.
+fn prepare_create(object: &mut Value, context: &Context<'_>) {
+    if object.sub("spec").has("service") {
+        return;
+    }
+    let available = map! {
+        "type" => "Available",
+        "status" => "True",
+        "lastTransitionTime" => context.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        "reason" => "Local",
+        "message" => "Local APIServices are always available",
+    };
+    object.set_at(&["status"], map! { "conditions" => vec![Value::from(available)] }.into());
+}
+
+fn validate_status(new: &Value, _: &Value) -> Errors {
+    let mut out = Errors::new();
+    let status = Path::ROOT.child("status");
+    let conditions = status.child("conditions");
+    for (i, condition) in new.sub("status").list("conditions").iter().enumerate() {
+        check::one_of(condition, "status", &["True", "False", "Unknown"], &conditions.index(i), &mut out);
+    }
+    out
+}
+
 fn validate(object: &Value) -> Errors {
     let mut out = Errors::new();
     let path = Path::ROOT.child("spec");
@@ -56,7 +87,7 @@ fn validate(object: &Value) -> Errors {
     let (group, version) = (spec.text("group"), spec.text("version"));
     let meta = Path::ROOT.child("metadata");
     let required = format!("{version}.{group}");
-    if object.name() != required && !(group.is_empty() && object.name() == format!("{version}.")) {
+    if object.name() != required && names::path_segment(object.name()).is_empty() {
         let why = format!("must be `spec.version+\".\"+spec.group`: {}", object::go::quote(&required));
         out.push(FieldError::invalid(&meta.child("name"), object.name(), why));
     }
@@ -81,8 +112,8 @@ fn validate(object: &Value) -> Errors {
     if !spec.has("service") {
         if !spec.text("caBundle").is_empty() {
             let why = "local APIServices may not have a caBundle";
-            let shown = object::field::Shown::raw(object::go::plain(spec.sub("caBundle")));
-            out.push(FieldError::invalid(&path.child("caBundle"), shown, why));
+            let size = STANDARD.decode(spec.text("caBundle")).map_or(0, |bundle| bundle.len());
+            out.push(FieldError::invalid(&path.child("caBundle"), format!("{size} bytes").as_str(), why));
         }
         if spec.flag("insecureSkipTLSVerify") {
             let why = "local APIServices may not have insecureSkipTLSVerify";
@@ -101,4 +132,50 @@ fn validate(object: &Value) -> Errors {
         out.push(FieldError::invalid(&path.child("insecureSkipTLSVerify"), true, why));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    fn value(text: &str) -> Value {
+        json::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_is_served_here_has_no_certificates_and_is_available() {
+        let spec = r#""group":"a.io","version":"v1","groupPriorityMinimum":1,"versionPriority":1"#;
+        let name = r#""metadata":{"name":"v1.a.io"}"#;
+        let object = value(&format!(r#"{{{name},"spec":{{{spec},"caBundle":"YWJj","insecureSkipTLSVerify":true}}}}"#));
+        let found: Vec<String> = validate(&object).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                r#"spec.caBundle: Invalid value: "3 bytes": local APIServices may not have a caBundle"#,
+                "spec.insecureSkipTLSVerify: Invalid value: true: local APIServices may not have insecureSkipTLSVerify",
+            ]
+        );
+        let context = Context { now: jiff::Timestamp::UNIX_EPOCH, user: None };
+        for (service, expected) in [
+            (
+                "",
+                r#"{"conditions":[{"lastTransitionTime":"1970-01-01T00:00:00Z","message":"Local APIServices are always available","reason":"Local","status":"True","type":"Available"}]}"#,
+            ),
+            (r#","service":{"name":"s","namespace":"n"}"#, "{}"),
+        ] {
+            let mut object = value(&format!(r#"{{{name},"spec":{{{spec}{service}}},"status":{{}}}}"#));
+            prepare_create(&mut object, &context);
+            assert_eq!(json::to_string(object.sub("status")), expected);
+        }
+    }
+
+    #[test]
+    fn conditions_are_true_false_or_unknown() {
+        let object = value(r#"{"status":{"conditions":[{"status":"True"},{"status":"x"}]}}"#);
+        let found: Vec<String> = validate_status(&object, &object).iter().map(ToString::to_string).collect();
+        let expected =
+            r#"status.conditions[1].status: Unsupported value: "x": supported values: "True", "False", "Unknown""#;
+        assert_eq!(found, [expected]);
+    }
 }

@@ -3,7 +3,8 @@
 use crate::check::{self, Errors};
 use crate::read::{Read, object_mut};
 use crate::resource::{
-    CHANGE_VERBS, Column, Context, Generation, Resource, SelectableField, Strategy, Subresource, Version,
+    CHANGE_VERBS, Column, Context, Generation, MetadataChecks, Resource, SelectableField, Strategy, Subresource,
+    Version,
 };
 use crate::table;
 use base64::Engine;
@@ -34,6 +35,8 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
         value: |object| object.sub("spec").text("signerName").to_owned(),
     }],
     strategy: Strategy {
+        name: names::path_segment,
+        metadata: MetadataChecks { anew: 1, ..MetadataChecks::ONCE },
         generation: Generation::None,
         prepare_create,
         // What a request asks for is owned by nobody: an update leaves it as it was.

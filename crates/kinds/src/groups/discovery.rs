@@ -4,11 +4,12 @@ use crate::check::{self, Errors};
 use crate::groups::core::special_address as special;
 use crate::net;
 use crate::read::{Read, default_to, list_mut};
-use crate::resource::{Column, Generation, Resource, Strategy, Version};
+use crate::resource::{Column, Generation, MetadataChecks, Resource, Strategy, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path};
 use object::{Value, metadata, names};
+use std::collections::HashSet;
 
 pub(crate) const RESOURCES: &[Resource] = &[Resource {
     columns: &[
@@ -29,6 +30,7 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
             out
         },
         warnings,
+        metadata: MetadataChecks { anew: 1, update: false, ..MetadataChecks::ONCE },
         ..Strategy::PLAIN
     },
     ..Resource::new(
@@ -44,8 +46,34 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
     )
 }];
 
-/// Drops for which nodes an endpoint is, which is off.
+/// Drops what features that are off, and what only early versions of the group had.
 fn drop_disabled(object: &mut Value, old: &Value) {
+    drop_nodes(object, old);
+    drop_topology(object, old);
+}
+
+/// Drops labels of where endpoints are. The node of an endpoint that was among them is kept where it belongs now.
+fn drop_topology(object: &mut Value, old: &Value) {
+    const HOSTNAME: &str = "kubernetes.io/hostname";
+    if old.has("endpoints") && object.sub("endpoints") == old.sub("endpoints") {
+        return;
+    }
+    let hostname = |endpoint: &Value| endpoint.sub("deprecatedTopology").text(HOSTNAME).to_owned();
+    let before: HashSet<String> = old.list("endpoints").iter().map(hostname).filter(|name| !name.is_empty()).collect();
+    for endpoint in list_mut(object, "endpoints") {
+        if !endpoint.has("deprecatedTopology") {
+            continue;
+        }
+        let name = hostname(endpoint);
+        if !endpoint.has("nodeName") && before.contains(&name) && names::dns1123_subdomain(&name).is_empty() {
+            endpoint.set_at(&["nodeName"], name.into());
+        }
+        endpoint.remove_at(&["deprecatedTopology"]);
+    }
+}
+
+/// Drops for which nodes an endpoint is, which is off.
+fn drop_nodes(object: &mut Value, old: &Value) {
     let has = |endpoint: &Value| !endpoint.sub("hints").list("forNodes").is_empty();
     if old.list("endpoints").iter().any(has) {
         return;
@@ -57,13 +85,14 @@ fn drop_disabled(object: &mut Value, old: &Value) {
     }
 }
 
-/// Addresses in odd forms; the controllers' own are in order.
-fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+/// Names as addresses, where they are new, and addresses in odd forms; the controllers' own are in order.
+fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     let mut out = Vec::new();
+    if old.is_none() && object.text("addressType") == "FQDN" {
+        out.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
+    }
     let managed = object.sub("metadata").sub("labels").text("endpointslice.kubernetes.io/managed-by");
-    if matches!(managed, "endpointslice-controller.k8s.io" | "endpointslicemirroring-controller.k8s.io")
-        || !matches!(object.text("addressType"), "IPv4" | "IPv6")
-    {
+    if matches!(managed, "endpointslice-controller.k8s.io" | "endpointslicemirroring-controller.k8s.io") {
         return out;
     }
     let endpoints = Path::ROOT.child("endpoints");
@@ -105,7 +134,8 @@ fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
 
 const MOST_LABELS: usize = 16;
 const MOST_PORTS: usize = 20_000;
-const MOST_ZONES: usize = 8;
+const MOST_HINTS: usize = 8;
+const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// A domain name of at least two parts.
 fn full_name(name: &str, path: &Path<'_>, out: &mut Errors) {
@@ -128,24 +158,30 @@ fn full_name(name: &str, path: &Path<'_>, out: &mut Errors) {
         let complaints = names::dns1123_label(label);
         if !complaints.is_empty() {
             out.push(FieldError::invalid(path, label, complaints.join(",")));
+            return;
         }
     }
 }
 
+/// For which zones and nodes an endpoint is.
 fn hints(hints: &Value, path: &Path<'_>, out: &mut Errors) {
-    let at = path.child("forZones");
-    let zones = hints.list("forZones");
-    if zones.len() > MOST_ZONES {
-        out.push(FieldError::too_many(&at, zones.len(), MOST_ZONES as i64));
-        return;
-    }
-    for (i, zone) in zones.iter().enumerate() {
-        let (name, zone_path) = (zone.text("name"), at.index(i));
-        let here = zone_path.child("name");
-        if zones.iter().take(i).any(|z| z.text("name") == name) {
-            out.push(FieldError::duplicate(&here, name));
+    let rules: [(&str, names::NameCheck); 2] =
+        [("forZones", names::label_value), ("forNodes", names::dns1123_subdomain)];
+    for (key, check) in rules {
+        let at = path.child(key);
+        let list = hints.list(key);
+        if list.len() > MOST_HINTS {
+            out.push(FieldError::too_many(&at, list.len(), MOST_HINTS as i64));
+            return;
         }
-        check::name(names::label_value, name, &here, out);
+        for (i, hint) in list.iter().enumerate() {
+            let (name, item) = (hint.text("name"), at.index(i));
+            let here = item.child("name");
+            if list.iter().take(i).any(|h| h.text("name") == name) {
+                out.push(FieldError::duplicate(&here, name));
+            }
+            check::name(check, name, &here, out);
+        }
     }
 }
 
@@ -184,15 +220,18 @@ fn validate(object: &Value) -> Errors {
         if endpoint.has("nodeName") {
             check::name(names::dns1123_subdomain, endpoint.text("nodeName"), &at.child("nodeName"), &mut out);
         }
-        if endpoint.has("hostname") {
-            check::name(names::dns1123_label, endpoint.text("hostname"), &at.child("hostname"), &mut out);
-        }
         let topology = endpoint.members("deprecatedTopology");
         let here = at.child("deprecatedTopology");
         if topology.len() > MOST_LABELS {
             out.push(FieldError::too_many(&here, topology.len(), MOST_LABELS as i64));
         }
         out.extend(metadata::validate_labels(topology, &here));
+        if topology.contains_key(ZONE) {
+            out.push(FieldError::internal(&here.key(ZONE), "reserved key was not removed in conversion"));
+        }
+        if endpoint.has("hostname") {
+            check::name(names::dns1123_label, endpoint.text("hostname"), &at.child("hostname"), &mut out);
+        }
         hints(endpoint.sub("hints"), &at.child("hints"), &mut out);
     }
     let ports = Path::ROOT.child("ports");
@@ -201,7 +240,7 @@ fn validate(object: &Value) -> Errors {
         out.push(FieldError::too_many(&ports, list.len(), MOST_PORTS as i64));
         return out;
     }
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     for (i, port) in list.iter().enumerate() {
         let at = ports.index(i);
         let name = port.text("name");
@@ -217,4 +256,80 @@ fn validate(object: &Value) -> Errors {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::json;
+
+    fn value(text: &str) -> Value {
+        json::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn endpoints_are_checked_part_by_part() {
+        let label = |name: &str| names::dns1123_label(name).remove(0);
+        let long = "x".repeat(64);
+        for (kind, endpoint, expected) in [
+            ("IPv4", r#""addresses":["10.0.0.1"],"hints":{"forZones":[{"name":"a"}]}"#.to_owned(), vec![]),
+            ("FQDN", r#""addresses":["a.b."]"#.to_owned(), vec![]),
+            (
+                "FQDN",
+                format!(r#""addresses":["{long}.{long}.a"]"#),
+                vec![format!(r#"endpoints[0].addresses[0]: Invalid value: "{long}": {}"#, label(&long))],
+            ),
+            (
+                "FQDN",
+                r#""addresses":["a"]"#.to_owned(),
+                vec![
+                    r#"endpoints[0].addresses[0]: Invalid value: "a": should be a domain with at least two segments separated by dots"#
+                        .to_owned(),
+                ],
+            ),
+            (
+                "IPv4",
+                r#""addresses":["10.0.0.1"],"hostname":"A","deprecatedTopology":{"topology.kubernetes.io/zone":"z"}"#
+                    .to_owned(),
+                vec![
+                    "endpoints[0].deprecatedTopology[topology.kubernetes.io/zone]: Internal error: reserved key was not removed in conversion"
+                        .to_owned(),
+                    format!(r#"endpoints[0].hostname: Invalid value: "A": {}"#, label("A")),
+                ],
+            ),
+            (
+                "IPv4",
+                r#""addresses":["10.0.0.1"],"hints":{"forNodes":[{"name":"n"},{"name":"n"}]}"#.to_owned(),
+                vec![r#"endpoints[0].hints.forNodes[1].name: Duplicate value: "n""#.to_owned()],
+            ),
+        ] {
+            let object = value(&format!(r#"{{"addressType":"{kind}","endpoints":[{{{endpoint}}}]}}"#));
+            let found: Vec<String> = validate(&object).iter().map(ToString::to_string).collect();
+            assert_eq!(found, expected, "{endpoint}");
+        }
+    }
+
+    #[test]
+    fn names_as_addresses_are_warned_of_once() {
+        let object = value(r#"{"addressType":"FQDN","endpoints":[{"addresses":["a.b"]}]}"#);
+        assert_eq!(warnings(&object, None), ["spec.addressType: FQDN endpoints are deprecated"]);
+        assert!(warnings(&object, Some(&object)).is_empty());
+    }
+
+    #[test]
+    fn labels_of_endpoints_are_dropped_but_for_their_node() {
+        const NODE: &str = r#""deprecatedTopology":{"kubernetes.io/hostname":"n"}"#;
+        let with = |endpoint: &str| value(&format!(r#"{{"endpoints":[{{{endpoint}}}]}}"#));
+        let odd = r#""addresses":["b"],"deprecatedTopology":{"kubernetes.io/hostname":"m"}"#;
+        for (old, new, left) in [
+            (Value::Null, NODE.to_owned(), String::new()),
+            (with(NODE), NODE.to_owned(), NODE.to_owned()),
+            (with(NODE), format!(r#""addresses":["b"],{NODE}"#), r#""addresses":["b"],"nodeName":"n""#.to_owned()),
+            (with(NODE), odd.to_owned(), r#""addresses":["b"]"#.to_owned()),
+        ] {
+            let mut object = with(&new);
+            drop_disabled(&mut object, &old);
+            assert_eq!(object, with(&left), "{new}");
+        }
+    }
 }

@@ -18,7 +18,7 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
         validate_update,
         warnings: |object, _| {
             let labels = object.sub("scheduling").members("nodeSelector").keys();
-            labels.filter_map(|key| Some(format!("scheduling.nodeSelector[{key}]: {}", pod::old_label(key)?))).collect()
+            labels.filter_map(|key| Some(format!("scheduling.nodeSelector: {}", pod::old_label(key)?))).collect()
         },
         ..Strategy::PLAIN
     },

@@ -1,9 +1,10 @@
 //! What is checked when a job's status is written.
 
 use crate::check::{self, Errors};
+use crate::gostruct;
 use crate::read::Read;
 use object::Value;
-use object::field::{FieldError, Path, Shown};
+use object::field::{FieldError, Path};
 
 /// Checks a written status. What an update leaves as it was may be wrong; what it changes may not.
 pub(super) fn validate_status(new: &Value, old: &Value) -> Errors {
@@ -85,12 +86,6 @@ fn conditions(new: &Value, old: &Value, path: &Path<'_>, out: &mut Errors) {
     }
 }
 
-/// A time as Go prints it: `2025-01-01 00:00:00 +0000 UTC`.
-fn shown(time: &str) -> Shown {
-    let parsed = time.parse::<jiff::Timestamp>();
-    Shown::raw(parsed.map_or_else(|_| time.to_owned(), |t| t.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string()))
-}
-
 fn times(new: &Value, old: &Value, path: &Path<'_>, out: &mut Errors) {
     let (status, before) = (new.sub("status"), old.sub("status"));
     let (start, end) = (status.text("startTime"), status.text("completionTime"));
@@ -99,17 +94,17 @@ fn times(new: &Value, old: &Value, path: &Path<'_>, out: &mut Errors) {
     let at = path.child("completionTime");
     if (complete_changed || end_changed) && !end.is_empty() && !is(new, "Complete") {
         let why = "cannot set completionTime when there is no Complete=True condition";
-        out.push(FieldError::invalid(&at, shown(end), why));
+        out.push(FieldError::invalid(&at, gostruct::time(end), why));
     }
     if (complete_changed || end_changed) && end.is_empty() && is(new, "Complete") {
         out.push(FieldError::required(&at, "completionTime is required for Complete jobs"));
     }
     // Times of one form, in UTC: they compare as texts.
     if (start_changed || end_changed) && !start.is_empty() && !end.is_empty() && end < start {
-        out.push(FieldError::invalid(&at, shown(end), "completionTime cannot be set before startTime"));
+        out.push(FieldError::invalid(&at, gostruct::time(end), "completionTime cannot be set before startTime"));
     }
     if !end.is_empty() && before.has("completionTime") && end_changed {
-        out.push(FieldError::invalid(&at, shown(end), "completionTime cannot be mutated"));
+        out.push(FieldError::invalid(&at, gostruct::time(end), "completionTime cannot be mutated"));
     }
     if start_changed && before.has("startTime") && !new.sub("spec").flag("suspend") {
         let why = "startTime cannot be removed for unsuspended job";

@@ -6,7 +6,7 @@ mod mandatory;
 mod schema_rules;
 
 use crate::read::{Read, default_to, object_mut};
-use crate::resource::{Column, Resource, Strategy, Subresource, Version};
+use crate::resource::{Column, MetadataChecks, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::{Map, Value};
@@ -30,6 +30,8 @@ pub(crate) const RESOURCES: &[Resource] = &[
         strategy: Strategy {
             validate: schema_rules::validate,
             validate_update: |new, _| schema_rules::validate(new),
+            metadata: MetadataChecks { anew: 1, update: false, status: false, ..MetadataChecks::ONCE },
+            reset_status: &[&["spec"], &["metadata"]],
             validate_status: schema_rules::validate_status,
             ..Strategy::WITH_STATUS
         },
@@ -56,6 +58,8 @@ pub(crate) const RESOURCES: &[Resource] = &[
         strategy: Strategy {
             validate: level_rules::validate,
             validate_update: |new, _| level_rules::validate(new),
+            metadata: MetadataChecks { anew: 1, update: false, status: false, ..MetadataChecks::ONCE },
+            reset_status: &[&["spec"], &["metadata"]],
             validate_status: schema_rules::validate_status,
             ..Strategy::WITH_STATUS
         },

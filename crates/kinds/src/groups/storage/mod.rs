@@ -7,7 +7,7 @@ mod csi;
 mod tests;
 
 use crate::read::{Read, default_to, object_mut};
-use crate::resource::{Column, Generation, Resource, Strategy, Subresource, Version};
+use crate::resource::{Column, Generation, MetadataChecks, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::Value;
@@ -59,6 +59,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         },
         strategy: Strategy {
             unconditional_update: false,
+            metadata: MetadataChecks { anew: 2, update: false, ..MetadataChecks::ONCE },
             validate: csi::validate_node,
             validate_update: csi::validate_node_update,
             ..STRATEGY
@@ -70,6 +71,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         cells: table::name_and_creation,
         strategy: Strategy {
             unconditional_update: false,
+            metadata: MetadataChecks { anew: 1, ..MetadataChecks::ONCE },
             validate: |object| csi::validate_capacity(object, None),
             validate_update: csi::validate_capacity_update,
             warnings: csi::capacity_warnings,
@@ -95,6 +97,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
         ],
         cells: class_cells,
         strategy: Strategy {
+            metadata: MetadataChecks { anew: 1, ..MetadataChecks::ONCE },
             validate: class::validate,
             validate_update: class::validate_update,
             warnings: class::warnings,
@@ -138,6 +141,7 @@ pub(crate) const RESOURCES: &[Resource] = &[
             generation: Generation::None,
             reset_status: &[&["spec"], &["metadata"]],
             prepare_status: attachment::prepare_status,
+            metadata: MetadataChecks { anew: 2, update: false, status: false, ..MetadataChecks::ONCE },
             validate: attachment::validate,
             validate_update: attachment::validate_update,
             validate_status: attachment::validate_status,
