@@ -17,6 +17,9 @@ const NOT_READY: &str = "ContainersNotReady";
 /// Where a pod's status has its ephemeral containers.
 const EPHEMERAL: &str = "ephemeralContainerStatuses";
 
+/// Where a pod's status has its init containers.
+const INITIAL: &str = "initContainerStatuses";
+
 /// What happens next to a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -135,19 +138,13 @@ pub fn started(pod: &Value, script: &Script, addresses: &Addresses, now: Timesta
         out.insert("lastState", last.unwrap_or_else(|| Map::new().into()));
         out
     });
-    let initial = statuses(pod, "initContainers", |name| {
-        map! {
-            "ready" => true, "started" => false, "restartCount" => 0i64, "lastState" => Map::new(),
-            "state" => map! { "terminated" => ended(0, "Completed", &time, &time) },
-            "containerID" => format!("simulated://{}-{name}", pod.meta_str("uid")),
-        }
-    });
     let ready = is_to_be_ready(pod, script);
     let mut out = status(pod, "Running", ready, if ready { "" } else { NOT_READY }, now);
     set_addresses(&mut out, addresses);
     out.set_at(&["containerStatuses"], containers.into());
-    if !initial.is_empty() {
-        out.set_at(&["initContainerStatuses"], initial.into());
+    // They run before the others do, and not again when those are started again.
+    if !out.has(INITIAL) && pod.sub("spec").has("initContainers") {
+        out.set_at(&[INITIAL], initial(pod, &time).into());
     }
     if !out.has("startTime") {
         out.set_at(&["startTime"], time.into());
@@ -222,7 +219,22 @@ pub fn finished(pod: &Value, code: i64, goes_on: bool, now: Timestamp) -> Value 
     if !goes_on && out.has(EPHEMERAL) {
         out.set_at(&[EPHEMERAL], ephemeral(pod, terminated()).into());
     }
+    if !goes_on {
+        list_mut(&mut out, INITIAL).iter_mut().for_each(|sidecar| stop_sidecar(sidecar, &time));
+    }
     out
+}
+
+/// Ends an init container that still runs: a sidecar is told to stop when the containers have ended for good.
+fn stop_sidecar(status: &mut Value, time: &str) {
+    let running = status.sub("state").sub("running");
+    if running.is_null() {
+        return;
+    }
+    let since = running.text("startedAt").to_owned();
+    status.set_at(&["ready"], false.into());
+    status.set_at(&["started"], false.into());
+    status.set_at(&["state"], map! { "terminated" => ended(0, "Completed", &since, time) }.into());
 }
 
 /// How a pod ends that is told to stop: servers end well, others are broken off.
@@ -239,6 +251,26 @@ fn set_addresses(status: &mut Value, addresses: &Addresses) {
         status.set_at(&[one], ip.as_str().into());
         status.set_at(&[all], vec![map! { "ip" => ip.as_str() }].into());
     }
+}
+
+/// The statuses of the init containers of a pod whose containers start: they have ended well, and sidecars run on.
+fn initial(pod: &Value, time: &str) -> Vec<Value> {
+    let sidecars: Vec<&str> = {
+        let all = pod.sub("spec").list("initContainers").iter();
+        all.filter(|c| c.text("restartPolicy") == "Always").map(|c| c.text("name")).collect()
+    };
+    statuses(pod, "initContainers", |name| {
+        let runs = sidecars.contains(&name);
+        let state = if runs {
+            map! { "running" => map! { "startedAt" => time } }
+        } else {
+            map! { "terminated" => ended(0, "Completed", time, time) }
+        };
+        map! {
+            "ready" => true, "started" => runs, "restartCount" => 0i64, "lastState" => Map::new(), "state" => state,
+            "containerID" => format!("simulated://{}-{name}", pod.meta_str("uid")),
+        }
+    })
 }
 
 /// The statuses of the containers in a list of the spec.
@@ -381,6 +413,33 @@ mod tests {
             assert_eq!(ended.int("exitCode"), code);
             assert_eq!(next(&pod, &script, at(3)), Step::Rest);
         }
+    }
+
+    #[test]
+    fn sidecars_run_from_the_start_to_the_end_of_the_other_containers() {
+        let mut pod = pod("OnFailure", r#"{"simulated.stanchion.dev/exit-code":"1"}"#);
+        let list = r#"[{"name":"init","image":"i"},{"name":"side","image":"i","restartPolicy":"Always"}]"#;
+        pod.set_at(&["spec", "initContainers"], json::parse(list.as_bytes()).unwrap());
+        let script = Script::of(&pod, &Simulated::default());
+        let state = |pod: &Value, at: usize| {
+            let status = &pod.sub("status").list(INITIAL)[at];
+            let state = status.sub("state");
+            let since = ["running", "terminated"].map(|s| state.sub(s).text("startedAt").to_owned()).concat();
+            (state.has("running"), status.sub("ready") == &Value::Bool(true), since)
+        };
+        let first = "2026-01-01T00:00:01Z".to_owned();
+        let status = started(&pod, &script, &addresses(), at(1));
+        put(&mut pod, status);
+        assert_eq!((state(&pod, 0), state(&pod, 1)), ((false, true, first.clone()), (true, true, first.clone())));
+        let status = finished(&pod, 1, true, at(2));
+        put(&mut pod, status);
+        assert_eq!(state(&pod, 1), (true, true, first.clone()));
+        let status = started(&pod, &script, &addresses(), at(12));
+        put(&mut pod, status);
+        assert_eq!(state(&pod, 1), (true, true, first.clone()));
+        let status = finished(&pod, 0, false, at(13));
+        put(&mut pod, status);
+        assert_eq!((state(&pod, 0), state(&pod, 1)), ((false, true, first.clone()), (false, false, first)));
     }
 
     #[test]
