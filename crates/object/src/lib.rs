@@ -30,10 +30,12 @@ pub mod names;
 mod scan;
 pub mod selector;
 pub mod status;
+mod told;
 pub mod url;
 mod value;
 pub mod webhook;
 pub mod yaml;
 
 pub use status::Status;
+pub use told::Told;
 pub use value::{Map, Value};

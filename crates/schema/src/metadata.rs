@@ -3,7 +3,7 @@
 use crate::structural::Node;
 use crate::typed;
 use object::field::{FieldError, Path};
-use object::{Map, Value};
+use object::{Map, Told, Value};
 
 /// What is done about metadata that has no such shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +64,9 @@ pub(crate) fn coerce_part(
     resource: bool,
     path: &Path<'_>,
 ) -> Result<Vec<String>, FieldError> {
-    let mut unknown = Vec::new();
+    let mut unknown = Told::default();
     coerce_at(node, value, malformed, resource, path, &mut unknown)?;
-    Ok(unknown)
+    Ok(unknown.into_vec())
 }
 
 fn coerce_at(
@@ -75,7 +75,7 @@ fn coerce_at(
     malformed: Malformed,
     resource: bool,
     path: &Path<'_>,
-    unknown: &mut Vec<String>,
+    unknown: &mut Told,
 ) -> Result<(), FieldError> {
     match value {
         Value::Object(members) => {
@@ -105,7 +105,7 @@ fn coerce_resource(
     members: &mut Map,
     malformed: Malformed,
     path: &Path<'_>,
-    unknown: &mut Vec<String>,
+    unknown: &mut Told,
 ) -> Result<(), FieldError> {
     for key in ["apiVersion", "kind"] {
         let Some(value) = members.get(key).filter(|v| v.as_str().is_none()) else { continue };
@@ -116,8 +116,9 @@ fn coerce_resource(
     }
     match coerce_member(members, malformed) {
         Ok(paths) => {
-            let prefix = if path.is_root() { String::new() } else { format!("{path}.") };
-            unknown.extend(paths.iter().map(|p| format!("{prefix}{p}")));
+            for p in paths {
+                unknown.add_with(|| if path.is_root() { p } else { format!("{path}.{p}") });
+            }
             Ok(())
         }
         Err(error) => Err(FieldError::invalid(&path.child("metadata"), members.get("metadata"), error)),

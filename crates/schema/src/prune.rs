@@ -2,21 +2,21 @@
 
 use crate::stack;
 use crate::structural::{Additional, Node, Structural};
-use object::{Map, Value};
+use object::{Map, Told, Value};
 
 /// Drops unknown members of a whole object and, where `track` is true, gives their paths (`spec.a[0].b`). `apiVersion`,
 /// `kind` and `metadata` stay.
 pub fn prune(schema: &Structural, object: &mut Value, track: bool) -> Vec<String> {
-    let mut pruner = Pruner { track: track.then(Vec::new), unknown: Vec::new() };
+    let mut pruner = Pruner { track: track.then(Vec::new), unknown: Told::default() };
     stack::with_room(schema.depth(), || {
         pruner.prune(object, Some(schema.root()), true);
-        pruner.unknown
+        pruner.unknown.into_vec()
     })
 }
 
 /// Drops unknown members of a part of an object, which may be a resource itself; tells whether there were any.
 pub(crate) fn prune_part(node: &Node, part: &mut Value, resource: bool) -> bool {
-    let mut pruner = Pruner { track: Some(Vec::new()), unknown: Vec::new() };
+    let mut pruner = Pruner { track: Some(Vec::new()), unknown: Told::default() };
     pruner.prune(part, Some(node), resource);
     !pruner.unknown.is_empty()
 }
@@ -28,7 +28,7 @@ enum Step {
 
 struct Pruner {
     track: Option<Vec<Step>>,
-    unknown: Vec<String>,
+    unknown: Told,
 }
 
 impl Pruner {
@@ -117,24 +117,29 @@ impl Pruner {
 
     fn record(&mut self, key: &str) {
         let Some(path) = &self.track else { return };
-        let mut text = String::new();
-        for step in path {
-            match step {
-                Step::Key(key) => {
-                    if !text.is_empty() {
-                        text.push('.');
-                    }
-                    text.push_str(key);
-                }
-                Step::Index(i) => text.push_str(&format!("[{i}]")),
-            }
-        }
-        if !text.is_empty() {
-            text.push('.');
-        }
-        text.push_str(key);
-        self.unknown.push(text);
+        self.unknown.add_with(|| path_text(path, key));
     }
+}
+
+/// The path of a member.
+fn path_text(path: &[Step], key: &str) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) => {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(key);
+            }
+            Step::Index(i) => text.push_str(&format!("[{i}]")),
+        }
+    }
+    if !text.is_empty() {
+        text.push('.');
+    }
+    text.push_str(key);
+    text
 }
 
 fn is_meta(key: &str) -> bool {
@@ -174,6 +179,15 @@ mod tests {
         let unknown = prune(&schema, &mut value, true);
         drop_nulls(&schema, &mut value);
         (object::json::to_string(&value), unknown)
+    }
+
+    #[test]
+    fn long_paths_of_unknown_members_are_not_all_told() {
+        let schema = r#"{"type":"object","additionalProperties":{"type":"object"}}"#;
+        let members: Vec<String> = (0..100).map(|i| format!("\"k{i}\":1")).collect();
+        let (left, unknown) = run(schema, &format!(r#"{{"{}":{{{}}}}}"#, "x".repeat(1 << 17), members.join(",")));
+        assert!(left.ends_with(":{}}"));
+        assert_eq!(unknown.len(), 8);
     }
 
     #[test]

@@ -17,6 +17,9 @@ use std::fmt::Write;
 /// How many issues are told at most, as upstream.
 const MAX_ISSUES: usize = 100;
 
+/// How many entries of maps are looked at again, because a text repeats the map: each time costs as much as the map holds.
+const MAX_AGAIN: usize = 1_000_000;
+
 /// Where the decoder is in the document.
 enum Step {
     Field(CompactString),
@@ -35,6 +38,8 @@ pub(super) struct Decoder {
     path: Vec<Step>,
     /// The innermost struct.
     structure: &'static str,
+    /// How many entries of repeated maps were looked at again.
+    again: usize,
 }
 
 impl Decoder {
@@ -256,6 +261,10 @@ impl Decoder {
         let go_name = value_of(go_name);
         let mut seen: HashSet<CompactString> = HashSet::new();
         let mut out: Vec<(CompactString, Value)> = before.and_then(into_map).into_iter().flatten().collect();
+        self.again += out.len();
+        if self.again > MAX_AGAIN {
+            return Err(format!("{} is repeated too often", self.fields.join(".")));
+        }
         for (key, source) in members {
             if S::ORDERED && !seen.insert(key.clone()) {
                 self.report(Issue::Repeated, &key);

@@ -177,6 +177,18 @@ fn repeated_structures_are_merged_and_repeated_scalars_replaced() {
 }
 
 #[test]
+fn maps_that_grow_by_being_repeated_have_a_limit() {
+    for (count, error) in [(1000, None), (2000, Some("data is repeated too often"))] {
+        let repeated: Vec<String> = (0..count).map(|i| format!(r#""data":{{"{}":""}}"#, count - i)).collect();
+        let text = format!("{{{}}}", repeated.join(","));
+        let (value, repeats) = json::parse_noting(text.as_bytes()).unwrap();
+        let definition = definitions().get("io.k8s.api.core.v1.ConfigMap").unwrap();
+        let decoded = decode_text(definition, value, text.as_bytes(), repeats);
+        assert_eq!(decoded.err().as_deref(), error, "{count}");
+    }
+}
+
+#[test]
 fn bytes_may_be_written_as_a_list_of_numbers() {
     let (text, _) = decoded("io.k8s.api.core.v1.Secret", r#"{"data": {"a": [104, 105, null]}}"#).unwrap();
     assert_eq!(text, r#"{"data":{"a":"aGkA"},"metadata":{"creationTimestamp":null}}"#);

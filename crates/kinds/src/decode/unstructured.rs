@@ -7,7 +7,7 @@ use crate::definitions::{Definition, Schema, Type};
 use crate::go_time::{self, Layout};
 use crate::protobuf;
 use crate::quantity::Quantity;
-use object::{Value, go, json};
+use object::{Told, Value, go, json};
 
 /// Checks that an object can be converted to the type of a definition, and brings its numbers into the form that the
 /// conversion gives them. Gives the complaints about unknown fields (`unknown field "spec.x"`), sorted.
@@ -17,13 +17,14 @@ use object::{Value, go, json};
 pub fn conform(definition: &'static Definition, object: &mut Value) -> Result<Vec<String>, String> {
     let mut converter = Converter::default();
     converter.structure(definition, object)?;
-    converter.unknown.sort();
-    Ok(converter.unknown)
+    let mut unknown = converter.unknown.into_vec();
+    unknown.sort();
+    Ok(unknown)
 }
 
 #[derive(Default)]
 struct Converter {
-    unknown: Vec<String>,
+    unknown: Told,
     /// The path, as the converter writes it.
     path: String,
 }
@@ -51,7 +52,7 @@ impl Converter {
                     }
                 }
                 // The converter does not escape.
-                None => self.unknown.push(format!("unknown field \"{}\"", self.path)),
+                None => self.unknown.add_with(|| format!("unknown field \"{}\"", self.path)),
             }
             self.path.truncate(end);
         }

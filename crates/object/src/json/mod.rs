@@ -37,19 +37,17 @@ pub fn parse(text: &[u8]) -> Result<Value, Error> {
 
 /// Like [`parse`], and beside the value whether any object has a key more than once.
 pub fn parse_noting(text: &[u8]) -> Result<(Value, bool), Error> {
-    let mut reader = Reader::new(text, false);
+    let mut reader = Reader::new(text);
     let value = reader.value()?;
     reader.end_of_document()?;
     Ok((value, reader.repeats))
 }
 
-/// Like [`parse`], and beside the value the path of each repeated key (`spec.list[0].name`), in the order of the
-/// text, each path once.
+/// Like [`parse`], and beside the value the paths of the repeated keys, see [`ordered::Ordered::repeated`].
 pub fn parse_strict(text: &[u8]) -> Result<(Value, Vec<String>), Error> {
-    let mut reader = Reader::new(text, true);
-    let value = reader.value()?;
-    reader.end_of_document()?;
-    Ok((value, reader.repetitions()))
+    let (value, repeats) = parse_noting(text)?;
+    let repeated = if repeats { ordered::Ordered::parse(text)?.repeated() } else { Vec::new() };
+    Ok((value, repeated))
 }
 
 struct Reader<'t> {
@@ -62,21 +60,12 @@ struct Reader<'t> {
     /// size is known.
     members: Vec<(CompactString, Value)>,
     items: Vec<Value>,
-    /// The path to the object being read; kept only when repeated keys are asked for.
-    path: Option<Vec<Step>>,
     /// Whether any key was repeated.
     repeats: bool,
-    /// Offset of the second key and path of each repetition.
-    repeated: Vec<(usize, String)>,
-}
-
-enum Step {
-    Key(CompactString),
-    Index(usize),
 }
 
 impl<'t> Reader<'t> {
-    fn new(text: &'t [u8], strict: bool) -> Self {
+    fn new(text: &'t [u8]) -> Self {
         Reader {
             text,
             valid: std::str::from_utf8(text).ok(),
@@ -84,9 +73,7 @@ impl<'t> Reader<'t> {
             depth: 0,
             members: Vec::new(),
             items: Vec::new(),
-            path: strict.then(Vec::new),
             repeats: false,
-            repeated: Vec::new(),
         }
     }
 
@@ -97,18 +84,6 @@ impl<'t> Reader<'t> {
             return Err(self.unexpected("after top-level value"));
         }
         Ok(())
-    }
-
-    /// The paths of the repeated keys, in the order of the text, each once.
-    fn repetitions(mut self) -> Vec<String> {
-        self.repeated.sort();
-        let mut paths: Vec<String> = Vec::new();
-        for (_, path) in self.repeated {
-            if !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-        paths
     }
 
     fn value(&mut self) -> Result<Value, Error> {
@@ -128,33 +103,22 @@ impl<'t> Reader<'t> {
 
     fn object(&mut self) -> Result<Value, Error> {
         let first = self.members.len();
-        let mut offsets: Vec<usize> = Vec::new();
-        self.each_member(|reader, start, key| {
-            if let Some(path) = &mut reader.path {
-                path.push(Step::Key(key.clone()));
-                offsets.push(start);
-            }
+        self.each_member(|reader, key| {
             let value = reader.value()?;
-            if let Some(path) = &mut reader.path {
-                path.pop();
-            }
             reader.members.push((key, value));
             Ok(())
         })?;
         let members: Vec<(CompactString, Value)> = self.members.drain(first..).collect();
-        if self.path.is_some() {
-            self.note_repetitions(&members, &offsets);
-        }
         let count = members.len();
         let members = Map::from(members);
         self.repeats |= members.len() < count;
         Ok(Value::Object(members))
     }
 
-    /// Reads an object; each member is read by the function given, which gets the offset of its key and the key.
+    /// Reads an object; each member is read by the function given, which gets its key.
     fn each_member(
         &mut self,
-        mut read: impl FnMut(&mut Self, usize, CompactString) -> Result<(), Error>,
+        mut read: impl FnMut(&mut Self, CompactString) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.enter()?;
         self.skip_space();
@@ -164,7 +128,6 @@ impl<'t> Reader<'t> {
         }
         loop {
             self.skip_space();
-            let start = self.at;
             match self.text.get(self.at) {
                 None => return Err(self.end()),
                 Some(b'"') => {}
@@ -177,7 +140,7 @@ impl<'t> Reader<'t> {
                 Some(b':') => self.at += 1,
                 Some(_) => return Err(self.unexpected("after object key")),
             }
-            read(self, start, key)?;
+            read(self, key)?;
             self.skip_space();
             match self.text.get(self.at) {
                 None => return Err(self.end()),
@@ -190,51 +153,11 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn note_repetitions(&mut self, members: &[(CompactString, Value)], offsets: &[usize]) {
-        if members.is_sorted_by(|a, b| a.0 < b.0) {
-            return;
-        }
-        let mut order: Vec<usize> = (0..members.len()).collect();
-        order.sort_by(|a, b| members[*a].0.cmp(&members[*b].0).then(a.cmp(b)));
-        for pair in order.windows(2) {
-            if members[pair[0]].0 == members[pair[1]].0 {
-                let path = self.path_of(&members[pair[1]].0);
-                self.repeated.push((offsets[pair[1]], path));
-            }
-        }
-    }
-
-    fn path_of(&self, key: &str) -> String {
-        let mut out = String::new();
-        for step in self.path.iter().flatten() {
-            match step {
-                Step::Key(k) => {
-                    if !out.is_empty() {
-                        out.push('.');
-                    }
-                    out.push_str(k);
-                }
-                Step::Index(i) => out.push_str(&format!("[{i}]")),
-            }
-        }
-        if !out.is_empty() {
-            out.push('.');
-        }
-        out.push_str(key);
-        out
-    }
-
     fn array(&mut self) -> Result<Value, Error> {
         let first = self.items.len();
         self.each_item(|reader| {
-            if let Some(path) = &mut reader.path {
-                path.push(Step::Index(reader.items.len() - first));
-            }
             let item = reader.value()?;
             reader.items.push(item);
-            if let Some(path) = &mut reader.path {
-                path.pop();
-            }
             Ok(())
         })?;
         Ok(Value::Array(self.items.drain(first..).collect()))

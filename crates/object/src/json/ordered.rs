@@ -2,8 +2,13 @@
 //! repeated ones, how a number is written.
 
 use super::{Error, Reader};
-use crate::{Value, go};
+use crate::{Told, Value, go};
 use compact_str::CompactString;
+use std::collections::HashSet;
+use std::fmt::Write;
+
+/// How many repeated keys are told at most, as upstream.
+const MAX_REPEATED: usize = 100;
 
 /// A JSON value as it stands in a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,10 +27,17 @@ impl<'t> Ordered<'t> {
     /// # Errors
     /// As those of [`parse`](super::parse).
     pub fn parse(text: &'t [u8]) -> Result<Self, Error> {
-        let mut reader = Reader::new(text, false);
+        let mut reader = Reader::new(text);
         let value = reader.ordered()?;
         reader.end_of_document()?;
         Ok(value)
+    }
+
+    /// The path of each repeated key (`spec.list[0].name`), in the order of the text, each path once; the first hundred.
+    pub fn repeated(&self) -> Vec<String> {
+        let mut found = Repeated::default();
+        found.look(self);
+        found.told.into_vec()
     }
 
     /// Go's word for what this is.
@@ -34,6 +46,51 @@ impl<'t> Ordered<'t> {
             Ordered::Object(_) => "object",
             Ordered::Array(_) => "array",
             Ordered::Scalar(value, _) => go::json_kind(value),
+        }
+    }
+}
+
+/// The search for repeated keys.
+#[derive(Default)]
+struct Repeated {
+    /// The path to where the search is.
+    path: String,
+    told: Told,
+}
+
+impl Repeated {
+    fn look(&mut self, at: &Ordered<'_>) {
+        let end = self.path.len();
+        match at {
+            Ordered::Object(members) => {
+                let mut seen: HashSet<&str> = HashSet::with_capacity(members.len());
+                for (key, value) in members {
+                    if end > 0 {
+                        self.path.push('.');
+                    }
+                    self.path.push_str(key);
+                    if !seen.insert(key) {
+                        self.tell();
+                    }
+                    self.look(value);
+                    self.path.truncate(end);
+                }
+            }
+            Ordered::Array(items) => {
+                for (i, item) in items.iter().enumerate() {
+                    let _ = write!(self.path, "[{i}]");
+                    self.look(item);
+                    self.path.truncate(end);
+                }
+            }
+            Ordered::Scalar(..) => {}
+        }
+    }
+
+    fn tell(&mut self) {
+        let told = self.told.as_ref();
+        if told.len() < MAX_REPEATED && !told.contains(&self.path) {
+            self.told.add_with(|| self.path.clone());
         }
     }
 }
@@ -58,7 +115,7 @@ impl<'t> Reader<'t> {
         match self.text.get(self.at) {
             Some(b'{') => {
                 let mut members = Vec::new();
-                self.each_member(|reader, _, key| {
+                self.each_member(|reader, key| {
                     members.push((key, reader.ordered()?));
                     Ok(())
                 })?;
@@ -93,6 +150,16 @@ mod tests {
         let list = Ordered::Array(vec![Ordered::Scalar(Value::Float(1000.0), "1e3")]);
         assert_eq!(read, Ordered::Object(vec![("b".into(), list), ("a".into(), one("1")), ("b".into(), one("1"))]));
         assert_eq!(crate::json::to_string(&read.into()), r#"{"a":1,"b":1}"#);
+    }
+
+    #[test]
+    fn repeated_keys_are_told_up_to_a_limit() {
+        let pairs: String = (0..1000).map(|i| format!("\"k{i}\":1,\"k{i}\":2,")).collect();
+        for (key, told) in [("a".to_owned(), 100), ("x".repeat(1 << 17), 8), ("x".repeat(1 << 20), 1)] {
+            let text = format!(r#"{{"z":1,"{key}":[{{{pairs}"z":1}}],"z":2}}"#);
+            let repeated = Ordered::parse(text.as_bytes()).unwrap().repeated();
+            assert_eq!(repeated.len(), told, "{}", key.len());
+        }
     }
 
     #[test]

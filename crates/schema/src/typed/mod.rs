@@ -7,7 +7,7 @@ mod meta;
 pub(crate) use crd::DEFINITION;
 pub(crate) use meta::OBJECT_META;
 
-use object::{Map, Value, go};
+use object::{Map, Told, Value, go};
 
 /// A struct: its name in Go and its fields.
 pub(crate) struct Struct {
@@ -76,7 +76,7 @@ pub(crate) struct Decoded {
 /// Reads `value` as `shape`. The error is Go's text, for example
 /// `json: cannot unmarshal string into Go struct field ObjectMeta.labels of type map[string]string`.
 pub(crate) fn decode(value: &Value, ty: &'static Ty) -> Result<Decoded, String> {
-    let mut reader = Reader { saved: None, stack: Vec::new(), owner: None, path: Vec::new(), unknown: Vec::new() };
+    let mut reader = Reader { saved: None, stack: Vec::new(), owner: None, path: Vec::new(), unknown: Told::default() };
     let read = reader.read(value, ty);
     let value = match read {
         Ok(value) => value,
@@ -84,7 +84,7 @@ pub(crate) fn decode(value: &Value, ty: &'static Ty) -> Result<Decoded, String> 
     };
     match reader.saved {
         Some(error) => Err(error.to_string()),
-        None => Ok(Decoded { value, unknown: reader.unknown }),
+        None => Ok(Decoded { value, unknown: reader.unknown.into_vec() }),
     }
 }
 
@@ -123,7 +123,7 @@ struct Reader<'v> {
     /// The struct whose field is being read.
     owner: Option<&'static str>,
     path: Vec<Step<'v>>,
-    unknown: Vec<String>,
+    unknown: Told,
 }
 
 impl<'v> Reader<'v> {
@@ -173,7 +173,7 @@ impl<'v> Reader<'v> {
         for (name, value) in members.iter() {
             self.path.push(Step::Name(name));
             match shape.fields.iter().find(|f| f.json == name) {
-                None => self.unknown.push(self.path_text()),
+                None => self.unknown.add_with(|| path_text(&self.path)),
                 Some(field) => {
                     self.owner = Some(shape.name);
                     self.stack.push(field.json);
@@ -231,7 +231,8 @@ impl<'v> Reader<'v> {
 
     /// What a type with a reader of its own reads: errors stop all, and unknown members are not seen.
     fn nested(&mut self, value: &'v Value, ty: &'static Ty) -> Result<Value, Failure> {
-        let mut inner = Reader { saved: None, stack: Vec::new(), owner: None, path: Vec::new(), unknown: Vec::new() };
+        let mut inner =
+            Reader { saved: None, stack: Vec::new(), owner: None, path: Vec::new(), unknown: Told::default() };
         let read = match inner.read(value, ty) {
             Ok(read) => read,
             Err(abort) => return Err(inner.with_context(abort)),
@@ -256,21 +257,21 @@ impl<'v> Reader<'v> {
             (failure, _) => failure,
         }
     }
+}
 
-    fn path_text(&self) -> String {
-        let mut out = String::new();
-        for step in &self.path {
-            match step {
-                Step::Name(name) if out.is_empty() => out.push_str(name),
-                Step::Name(name) => {
-                    out.push('.');
-                    out.push_str(name);
-                }
-                Step::Index(i) => out.push_str(&format!("[{i}]")),
+fn path_text(path: &[Step<'_>]) -> String {
+    let mut out = String::new();
+    for step in path {
+        match step {
+            Step::Name(name) if out.is_empty() => out.push_str(name),
+            Step::Name(name) => {
+                out.push('.');
+                out.push_str(name);
             }
+            Step::Index(i) => out.push_str(&format!("[{i}]")),
         }
-        out
     }
+    out
 }
 
 fn zero(ty: &'static Ty) -> Value {
