@@ -4,6 +4,7 @@ use crate::check::{self, Errors};
 use crate::read::Read;
 use object::field::{FieldError, Path};
 use object::{Value, names};
+use std::collections::HashMap;
 
 /// `spec.affinity`.
 pub(super) fn affinity(affinity: &Value, path: &Path<'_>, out: &mut Errors) {
@@ -192,6 +193,9 @@ pub(crate) fn tolerations(list: &[Value], path: &Path<'_>, out: &mut Errors) {
 /// `spec.topologySpreadConstraints`.
 pub(super) fn spread(list: &[Value], path: &Path<'_>, out: &mut Errors) {
     const POSITIVE: &str = "must be greater than zero";
+    let pair = |c: &Value| (c.text("topologyKey").to_owned(), c.text("whenUnsatisfiable").to_owned());
+    // Where the last one of each pair stands: those before it are told.
+    let last: HashMap<(String, String), usize> = list.iter().enumerate().map(|(i, c)| (pair(c), i)).collect();
     for (i, constraint) in list.iter().enumerate() {
         let at = path.index(i);
         let skew = constraint.int("maxSkew");
@@ -203,8 +207,7 @@ pub(super) fn spread(list: &[Value], path: &Path<'_>, out: &mut Errors) {
             out.push(FieldError::required(&at.child("topologyKey"), "can not be empty"));
         }
         check::one_of(constraint, "whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"], &at, out);
-        let pair = |c: &Value| (c.text("topologyKey").to_owned(), c.text("whenUnsatisfiable").to_owned());
-        if list.iter().skip(i + 1).any(|later| pair(later) == pair(constraint)) {
+        if last.get(&pair(constraint)).is_some_and(|last| i < *last) {
             let shown = format!("{{{key}, {}}}", constraint.text("whenUnsatisfiable"));
             out.push(FieldError::duplicate(&at.child("{topologyKey, whenUnsatisfiable}"), shown.as_str()));
         }
@@ -244,5 +247,33 @@ fn spread_keys(constraint: &Value, path: &Path<'_>, out: &mut Errors) {
             let why = "exists in both matchLabelKeys and labelSelector";
             out.push(FieldError::invalid(&path.index(i), key, why));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constraints_that_a_later_one_repeats_are_told_however_many_there_are() {
+        let one = |key: String, action: &str| {
+            let mut constraint = Value::Object(object::Map::new());
+            constraint.set_at(&["maxSkew"], Value::Int(1));
+            constraint.set_at(&["topologyKey"], Value::from(key));
+            constraint.set_at(&["whenUnsatisfiable"], Value::from(action));
+            constraint
+        };
+        let mut list: Vec<Value> = (0..50_000).map(|i| one(format!("k{i}"), "DoNotSchedule")).collect();
+        list.extend([one("k0".to_owned(), "DoNotSchedule"), one("k1".to_owned(), "ScheduleAnyway")]);
+        list.push(one("k0".to_owned(), "DoNotSchedule"));
+        let mut errors = Vec::new();
+        spread(&list, &Path::ROOT, &mut errors);
+        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [0, 50_000].map(|i| {
+                format!(r#"[{i}].{{topologyKey, whenUnsatisfiable}}: Duplicate value: "{{k0, DoNotSchedule}}""#)
+            })
+        );
     }
 }
