@@ -103,11 +103,13 @@ impl<'t> Reader<'t> {
 
     fn object(&mut self) -> Result<Value, Error> {
         let first = self.members.len();
-        self.each_member(|reader, key| {
-            let value = reader.value()?;
-            reader.members.push((key, value));
-            Ok(())
-        })?;
+        let mut more = self.enter(b'}')?;
+        while more {
+            let key = self.key()?;
+            let value = self.value()?;
+            self.members.push((key, value));
+            more = self.another(b'}', "after object key:value pair")?;
+        }
         let members: Vec<(CompactString, Value)> = self.members.drain(first..).collect();
         let count = members.len();
         let members = Map::from(members);
@@ -115,83 +117,66 @@ impl<'t> Reader<'t> {
         Ok(Value::Object(members))
     }
 
-    /// Reads an object; each member is read by the function given, which gets its key.
-    fn each_member(
-        &mut self,
-        mut read: impl FnMut(&mut Self, CompactString) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.enter()?;
-        self.skip_space();
-        if self.text.get(self.at) == Some(&b'}') {
-            self.leave();
-            return Ok(());
-        }
-        loop {
-            self.skip_space();
-            match self.text.get(self.at) {
-                None => return Err(self.end()),
-                Some(b'"') => {}
-                Some(_) => return Err(self.unexpected("looking for beginning of object key string")),
-            }
-            let key = self.string()?;
-            self.skip_space();
-            match self.text.get(self.at) {
-                None => return Err(self.end()),
-                Some(b':') => self.at += 1,
-                Some(_) => return Err(self.unexpected("after object key")),
-            }
-            read(self, key)?;
-            self.skip_space();
-            match self.text.get(self.at) {
-                None => return Err(self.end()),
-                Some(b',') => self.at += 1,
-                Some(b'}') => break,
-                Some(_) => return Err(self.unexpected("after object key:value pair")),
-            }
-        }
-        self.leave();
-        Ok(())
-    }
-
     fn array(&mut self) -> Result<Value, Error> {
         let first = self.items.len();
-        self.each_item(|reader| {
-            let item = reader.value()?;
-            reader.items.push(item);
-            Ok(())
-        })?;
+        let mut more = self.enter(b']')?;
+        while more {
+            let item = self.value()?;
+            self.items.push(item);
+            more = self.another(b']', "after array element")?;
+        }
         Ok(Value::Array(self.items.drain(first..).collect()))
     }
 
-    /// Reads an array; each item is read by the function given.
-    fn each_item(&mut self, mut read: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
-        self.enter()?;
-        self.skip_space();
-        if self.text.get(self.at) == Some(&b']') {
-            self.leave();
-            return Ok(());
-        }
-        loop {
-            read(self)?;
-            self.skip_space();
-            match self.text.get(self.at) {
-                None => return Err(self.end()),
-                Some(b',') => self.at += 1,
-                Some(b']') => break,
-                Some(_) => return Err(self.unexpected("after array element")),
-            }
-        }
-        self.leave();
-        Ok(())
-    }
-
-    fn enter(&mut self) -> Result<(), Error> {
+    /// Goes into a collection; tells whether there is anything in it before the bracket that ends it.
+    // The steps of reading a collection are functions, and the loop over them is not: it recurses, and stacks are small.
+    fn enter(&mut self, end: u8) -> Result<bool, Error> {
         self.at += 1;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(self.error("exceeded max depth".to_owned()));
         }
-        Ok(())
+        self.skip_space();
+        if self.text.get(self.at) == Some(&end) {
+            self.leave();
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Reads a key and the colon behind it.
+    fn key(&mut self) -> Result<CompactString, Error> {
+        self.skip_space();
+        match self.text.get(self.at) {
+            None => return Err(self.end()),
+            Some(b'"') => {}
+            Some(_) => return Err(self.unexpected("looking for beginning of object key string")),
+        }
+        let key = self.string()?;
+        self.skip_space();
+        match self.text.get(self.at) {
+            None => return Err(self.end()),
+            Some(b':') => self.at += 1,
+            Some(_) => return Err(self.unexpected("after object key")),
+        }
+        Ok(key)
+    }
+
+    /// Goes over what stands behind a member or item; tells whether another one follows.
+    fn another(&mut self, end: u8, place: &str) -> Result<bool, Error> {
+        self.skip_space();
+        match self.text.get(self.at) {
+            None => Err(self.end()),
+            Some(b',') => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(b) if *b == end => {
+                self.leave();
+                Ok(false)
+            }
+            Some(_) => Err(self.unexpected(place)),
+        }
     }
 
     fn leave(&mut self) {

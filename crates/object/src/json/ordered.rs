@@ -115,18 +115,20 @@ impl<'t> Reader<'t> {
         match self.text.get(self.at) {
             Some(b'{') => {
                 let mut members = Vec::new();
-                self.each_member(|reader, key| {
-                    members.push((key, reader.ordered()?));
-                    Ok(())
-                })?;
+                let mut more = self.enter(b'}')?;
+                while more {
+                    members.push((self.key()?, self.ordered()?));
+                    more = self.another(b'}', "after object key:value pair")?;
+                }
                 Ok(Ordered::Object(members))
             }
             Some(b'[') => {
                 let mut items = Vec::new();
-                self.each_item(|reader| {
-                    items.push(reader.ordered()?);
-                    Ok(())
-                })?;
+                let mut more = self.enter(b']')?;
+                while more {
+                    items.push(self.ordered()?);
+                    more = self.another(b']', "after array element")?;
+                }
                 Ok(Ordered::Array(items))
             }
             _ => {
