@@ -2,7 +2,6 @@
 
 use crate::check::{self, Errors};
 use crate::read::Read;
-use crate::resource::STANDARD_FINALIZERS;
 use object::field::{FieldError, Path};
 use object::{Map, Value, metadata, names};
 
@@ -27,7 +26,12 @@ pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
 /// Checks the name of a finalizer: one with a domain, or one of Kubernetes' own.
 pub(crate) fn finalizer_name(finalizer: &str, path: &Path<'_>, out: &mut Errors) {
     check::name(names::qualified_name, finalizer, path, out);
-    if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
+    check_domain(finalizer, path, out);
+}
+
+/// Checks that a finalizer has a domain where it is none of Kubernetes' own.
+pub(crate) fn check_domain(finalizer: &str, path: &Path<'_>, out: &mut Errors) {
+    if !metadata::is_qualified_finalizer(finalizer) {
         let why = "name is neither a standard finalizer name nor is it fully qualified";
         out.push(FieldError::invalid(path, finalizer, why));
     }

@@ -238,6 +238,11 @@ fn owner_syntax(owner: &Value) -> String {
     )
 }
 
+/// Whether a finalizer has a domain, or is one of those that Kubernetes itself knows.
+pub fn is_qualified_finalizer(name: &str) -> bool {
+    name.contains('/') || matches!(name, "kubernetes" | "orphan" | "foregroundDeletion")
+}
+
 /// Checks the finalizers' names, and that not both garbage collection policies are asked for.
 pub fn validate_finalizers(meta: &Map, path: &Path<'_>) -> Vec<FieldError> {
     let finalizers = strings(meta.get("finalizers"));

@@ -33,9 +33,7 @@ impl Builtin {
     pub fn resource(&self) -> &'static kinds::Resource {
         self.resource
     }
-}
 
-impl Builtin {
     /// Decodes the value of a text, see [`kinds::decode_text`]. Gives what strict reading does not let pass.
     pub(super) fn decode_text(&self, object: &mut Value, text: Text<'_>) -> Result<Vec<String>, String> {
         let Some(definition) = self.version.definition() else { return Ok(Vec::new()) };

@@ -5,7 +5,7 @@ use crate::catalogue::Definition;
 use crate::ownership::Kind;
 use crate::table::JsonPath;
 use jiff::Timestamp;
-use object::{Map, Value, go, names};
+use object::{Map, Value, go, metadata, names};
 use schema::Version;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -307,7 +307,6 @@ fn counts(key: &str, skip_status: bool) -> bool {
 
 /// What is odd about the names of finalizers that `old` has not: they should be names, and carry a domain.
 fn finalizer_warnings(object: &Value, old: &Value) -> Vec<String> {
-    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
     const ADVICE: &str =
         "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers";
     let known = old.meta_list("finalizers");
@@ -316,7 +315,7 @@ fn finalizer_warnings(object: &Value, old: &Value) -> Vec<String> {
     for finalizer in added {
         let mut say = |why: &str| out.push(format!("metadata.finalizers: {}: {why}", go::quote(finalizer)));
         names::qualified_name(finalizer).iter().for_each(|why| say(why));
-        if !finalizer.contains('/') && !STANDARD.contains(&finalizer) {
+        if !metadata::is_qualified_finalizer(finalizer) {
             say(ADVICE);
         }
     }

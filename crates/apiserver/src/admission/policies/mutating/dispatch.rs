@@ -13,6 +13,7 @@ use crate::admission::rounds::Reinvocation;
 use crate::admission::{Attributes, forbidden};
 use crate::answer::Outcome;
 use crate::ownership;
+use crate::strategy::unknown_field;
 use object::field::aggregate;
 use object::{Status, Value, go};
 
@@ -181,8 +182,7 @@ fn mutated(
     let unknown = matching.complete(place, &mut new)?;
     match mutation {
         Mutation::JsonPatch(_) if !unknown.is_empty() => {
-            let unknown: Vec<String> =
-                unknown.iter().map(|path| format!("unknown field {}", go::quote(path))).collect();
+            let unknown: Vec<String> = unknown.iter().map(|path| unknown_field(path)).collect();
             let why = format!("strict decoding error: {}", unknown.join(", "));
             Err(Status::internal(why).into())
         }
