@@ -5,7 +5,7 @@
 //! * [`resources`], [`find`]: the [`Resource`]s, their versions, verbs, subresources, columns and [`Strategy`];
 //! * [`definitions()`]: the published types with their list keys, merge keys and defaults;
 //! * [`decode`], [`decode_text`], [`finish`]: JSON into a built-in type as Go's decoder does it, with its texts, and the form that is
-//!   stored and served;
+//!   stored and served; [`conform`]: what a strategic merge patch made, as upstream's converter reads it;
 //! * [`protobuf`]: objects from the form that typed Go clients send;
 //! * [`mod@expressions`]: where CEL expressions are, for a compiler that comes from outside;
 //! * [`mod@table`], [`mod@scale`], [`mod@admission`]: the cells of tables, the subresource `scale`, what the simple admission plugins
@@ -39,7 +39,7 @@ mod gostruct;
 mod groups;
 pub mod net;
 mod patch_schema;
-mod pem;
+pub mod pem;
 mod pod;
 pub mod protobuf;
 pub mod quantity;

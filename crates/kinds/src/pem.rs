@@ -1,4 +1,4 @@
-//! Blocks of PEM as Go finds them: what is none is passed over.
+//! Blocks of PEM as Go finds them: what is around them or is not whole is passed over.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,47 +7,63 @@ const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
 
-/// The types of the blocks of a text, in their order: `CERTIFICATE`, `RSA PRIVATE KEY`.
-pub(crate) fn types(text: &str) -> impl Iterator<Item = &str> {
+/// A block of PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block<'t> {
+    /// What it is called: `CERTIFICATE`, `RSA PRIVATE KEY`.
+    pub label: &'t str,
+    /// Whether there are lines like `Key: value` before the content.
+    pub has_headers: bool,
+    /// The content.
+    pub content: Vec<u8>,
+}
+
+/// The blocks of a text, in their order. Each line is looked at a fixed number of times, however many of them begin a
+/// block.
+pub fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         loop {
-            let start = line_start(rest, BEGIN)?;
-            let inside = rest.get(start + BEGIN.len()..)?;
-            // What is not whole may hold one that is.
-            rest = inside;
-            let (first, body) = inside.split_once('\n').unwrap_or((inside, ""));
-            let Some(name) = first.trim_end().strip_suffix(DASHES) else { continue };
-            let Some(end) = line_start(body, END) else { continue };
-            let (content, last) = body.split_at(end);
-            let Some(after) = last.strip_prefix(END).and_then(|last| last.strip_prefix(name)) else { continue };
-            let Some(after) = after.strip_prefix(DASHES) else { continue };
-            if is_content(content) {
+            let (before, end) = rest.split_at(first_line(rest, END)?);
+            let end = end.strip_prefix(END)?;
+            rest = end;
+            // No block holds the beginning of another.
+            let Some(begin) = last_line(before, BEGIN) else { continue };
+            let inside = before.get(begin + BEGIN.len()..).and_then(|inside| inside.split_once('\n'));
+            let Some((first, lines)) = inside else { continue };
+            let Some(label) = first.trim_end().strip_suffix(DASHES) else { continue };
+            let Some(after) = end.strip_prefix(label).and_then(|end| end.strip_prefix(DASHES)) else { continue };
+            if let Some((has_headers, content)) = content(lines) {
                 rest = after;
-                return Some(name);
+                return Some(Block { label, has_headers, content });
             }
         }
     })
 }
 
-/// Where a line begins so.
-fn line_start(text: &str, prefix: &str) -> Option<usize> {
-    let mut at = 0;
-    while let Some(found) = text.get(at..)?.find(prefix) {
-        let place = at + found;
-        if place == 0 || text.as_bytes().get(place - 1) == Some(&b'\n') {
-            return Some(place);
-        }
-        at = place + prefix.len();
-    }
-    None
+/// Where the first line begins that begins so.
+fn first_line(text: &str, prefix: &str) -> Option<usize> {
+    text.match_indices(prefix).map(|(at, _)| at).find(|at| begins_line(text, *at))
 }
 
-/// Whether lines are headers, if there are any, and base64.
-fn is_content(content: &str) -> bool {
-    let lines = content.lines().skip_while(|line| line.contains(':'));
+/// Where the last line begins that begins so.
+fn last_line(text: &str, prefix: &str) -> Option<usize> {
+    text.rmatch_indices(prefix).map(|(at, _)| at).find(|at| begins_line(text, *at))
+}
+
+fn begins_line(text: &str, at: usize) -> bool {
+    text.get(..at).is_some_and(|before| before.is_empty() || before.ends_with('\n'))
+}
+
+/// What the lines within a block say, if they are headers (whether there are any is told) and base64.
+fn content(lines: &str) -> Option<(bool, Vec<u8>)> {
+    let mut lines = lines.lines().peekable();
+    let mut has_headers = false;
+    while lines.next_if(|line| line.contains(':')).is_some() {
+        has_headers = true;
+    }
     let text: String = lines.flat_map(|line| line.chars().filter(|c| !c.is_ascii_whitespace())).collect();
-    STANDARD.decode(text).is_ok()
+    Some((has_headers, STANDARD.decode(text).ok()?))
 }
 
 #[cfg(test)]
@@ -66,8 +82,23 @@ mod tests {
             (format!("{}{}", block("A", "?"), block("B", "YQ==")), vec!["B"]),
             (format!("x{}", block("A", "YQ==")), vec![]),
             ("-----BEGIN A-----\nYQ==\n-----END B-----\n".to_owned(), vec![]),
+            (format!("-----BEGIN A-----\n{}-----END A-----\n", block("B", "YQ==")), vec!["B"]),
+            (format!("-----END A-----\n{}", block("B", "")), vec!["B"]),
+            (format!("-----BEGIN A-----\n{}", block("A", "YQ==")), vec!["A"]),
         ] {
-            assert_eq!(types(&text).collect::<Vec<_>>(), wanted, "{text}");
+            assert_eq!(blocks(&text).map(|block| block.label).collect::<Vec<_>>(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn headers_are_told_from_the_content() {
+        for (lines, wanted) in [
+            ("YQ==\r\nYg==", None),
+            ("Y Q\r\n==\n", Some((false, b"a".to_vec()))),
+            ("K: v\n\nYQ==\n", Some((true, b"a".to_vec()))),
+            ("", Some((false, Vec::new()))),
+        ] {
+            assert_eq!(content(lines), wanted, "{lines}");
         }
     }
 }

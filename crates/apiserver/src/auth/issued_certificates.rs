@@ -1,25 +1,24 @@
 //! Whether what a signer puts into the status of a request for a certificate is a chain of certificates in PEM form, with
 //! the words of upstream's check.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use kinds::pem;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// What the block of a certificate is called.
 const LABEL: &str = "CERTIFICATE";
 
 /// Checks that a text in PEM form has certificates and nothing else; no text at all is in order.
-pub(crate) fn check_certificates(pem: &[u8]) -> Result<(), String> {
-    if pem.is_empty() {
+pub(crate) fn check_certificates(text: &[u8]) -> Result<(), String> {
+    if text.is_empty() {
         return Ok(());
     }
     let mut blocks = 0;
-    for block in Blocks(String::from_utf8_lossy(pem).lines()) {
+    for block in pem::blocks(&String::from_utf8_lossy(text)) {
         if block.label != LABEL {
             let found = object::go::quote(block.label);
             return Err(format!("only CERTIFICATE PEM blocks are allowed, found {found}"));
         }
-        if block.headers {
+        if block.has_headers {
             return Err("no PEM block headers are permitted".to_owned());
         }
         blocks += 1;
@@ -37,51 +36,11 @@ pub(crate) fn check_certificates(pem: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The blocks of a text, read as Go does: what is around them or is not whole is passed over.
-struct Blocks<'t>(std::str::Lines<'t>);
-
-struct Block<'t> {
-    label: &'t str,
-    /// Whether there are lines like `Key: value` before the content.
-    headers: bool,
-    content: Vec<u8>,
-}
-
-impl<'t> Iterator for Blocks<'t> {
-    type Item = Block<'t>;
-
-    fn next(&mut self) -> Option<Block<'t>> {
-        loop {
-            let Some(label) = marked(self.0.next()?, "-----BEGIN ") else { continue };
-            let (mut headers, mut text) = (false, String::new());
-            let end = loop {
-                let line = self.0.next()?;
-                if line.starts_with("-----END ") {
-                    break line;
-                }
-                if text.is_empty() && line.contains(':') {
-                    headers = true;
-                } else {
-                    text.extend(line.chars().filter(|c| !c.is_ascii_whitespace()));
-                }
-            };
-            if marked(end, "-----END ") == Some(label)
-                && let Ok(content) = STANDARD.decode(text)
-            {
-                return Some(Block { label, headers, content });
-            }
-        }
-    }
-}
-
-/// The label of a line that begins or ends a block.
-fn marked<'t>(line: &'t str, prefix: &str) -> Option<&'t str> {
-    line.trim_end().strip_prefix(prefix)?.strip_suffix("-----")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
 
     const GOOD: &str = "-----BEGIN CERTIFICATE-----
 MIIBLjCB4aADAgECAhQaXnH2m0uY/omMTx0t+188yn/L/DAFBgMrZXAwDDEKMAgG
@@ -97,7 +56,7 @@ jOVBcwydAvP/mCml3awQyu4N
     #[test]
     fn a_status_takes_certificates_only() {
         let good = GOOD.to_owned();
-        let der = Blocks(GOOD.lines()).next().unwrap().content;
+        let der = pem::blocks(GOOD).next().unwrap().content;
         let twice = STANDARD.encode(der.repeat(2));
         let block = |label: &str, content: &str| format!("-----BEGIN {label}-----\n{content}\n-----END {label}-----\n");
         let none = "must contain at least one CERTIFICATE PEM block";

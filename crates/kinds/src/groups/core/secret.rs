@@ -126,7 +126,7 @@ fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
 
 /// Why a text is no certificate.
 fn wrong_certificate(text: &str) -> Option<String> {
-    let others: Vec<&str> = pem::types(text).collect();
+    let others: Vec<&str> = pem::blocks(text).map(|block| block.label).collect();
     match &others[..] {
         types if types.contains(&"CERTIFICATE") => None,
         [] => Some("failed to find any PEM data in certificate input".to_owned()),
@@ -145,7 +145,7 @@ fn wrong_certificate(text: &str) -> Option<String> {
 
 /// Why a text is no private key.
 fn wrong_key(text: &str) -> Option<String> {
-    let others: Vec<&str> = pem::types(text).collect();
+    let others: Vec<&str> = pem::blocks(text).map(|block| block.label).collect();
     let is_key = |kind: &&str| *kind == "PRIVATE KEY" || kind.ends_with(" PRIVATE KEY");
     match &others[..] {
         types if types.iter().any(is_key) => None,
