@@ -142,8 +142,9 @@ impl<'t> Parts<'t> {
                 end.parse::<u32>().is_ok_and(|last| last % 8 != 0)
             }
             _ => {
-                let shifted = [self.whole, self.fraction].concat();
-                scale % 3 == 0 && !self.whole.is_empty() && !shifted.ends_with("000")
+                let last = || self.whole.bytes().chain(self.fraction.bytes()).rev().take(3);
+                let shiftable = last().count() == 3 && last().all(|digit| digit == b'0');
+                scale % 3 == 0 && !self.whole.is_empty() && !shiftable
             }
         }
     }

@@ -438,8 +438,9 @@ pub(super) fn go_type(ty: &Type, definition: Option<&Definition>) -> String {
 
 /// Standard base64 as Go reads it: line breaks are skipped; the error is the offset of the first bad byte.
 pub(super) fn read_base64(text: &str) -> Result<Vec<u8>, usize> {
-    let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    STANDARD.decode(&clean).map_err(|error| match error {
+    let breaks = ['\r', '\n'];
+    let clean: Cow<'_, str> = if text.contains(breaks) { text.replace(breaks, "").into() } else { text.into() };
+    STANDARD.decode(&*clean).map_err(|error| match error {
         base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
         // Go tells where the group of four starts that is not whole, or where more padding would be.
         base64::DecodeError::InvalidPadding if clean.ends_with('=') => clean.len(),
