@@ -41,6 +41,7 @@ pub mod crd;
 mod defaulting;
 mod embedded;
 mod format;
+mod found;
 mod intern;
 mod json_path;
 mod lists;

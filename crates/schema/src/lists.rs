@@ -1,5 +1,6 @@
 //! `x-kubernetes-list-type`: items of sets and maps must be unique.
 
+use crate::found::Found;
 use crate::structural::{ListType, Node};
 use compact_str::CompactString;
 use object::field::{FieldError, Path};
@@ -8,30 +9,30 @@ use std::collections::HashMap;
 
 /// Finds repeated items in every set and map list in `value`: each once, at its second place.
 pub(crate) fn validate(node: &Node, value: &Value, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    walk(node, value, path, &mut errors);
-    errors
+    let mut found = Found::default();
+    walk(node, value, path, &mut found);
+    found.into_errors()
 }
 
-fn walk(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn walk(node: &Node, value: &Value, path: &Path<'_>, found: &mut Found) {
     match value {
         Value::Array(items) => {
             match node.list_type() {
-                Some(ListType::Set) => set(items, path, errors),
-                Some(ListType::Map) => map(items, node.list_map_keys(), path, errors),
+                Some(ListType::Set) => set(items, path, found),
+                Some(ListType::Map) => map(items, node.list_map_keys(), path, found),
                 _ => {}
             }
             let Some(node) = node.items() else { return };
             for (i, item) in items.iter().enumerate() {
-                walk(node, item, &path.index(i), errors);
+                walk(node, item, &path.index(i), found);
             }
         }
         Value::Object(members) => {
             for (key, value) in members.iter().filter(|(_, v)| matches!(v, Value::Array(_) | Value::Object(_))) {
                 if let Some(property) = node.property(key) {
-                    walk(property, value, &path.child(key), errors);
+                    walk(property, value, &path.child(key), found);
                 } else if let Some(schema) = node.additional_schema() {
-                    walk(schema, value, &path.key(key), errors);
+                    walk(schema, value, &path.key(key), found);
                 }
             }
         }
@@ -39,19 +40,20 @@ fn walk(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError
     }
 }
 
-fn set(items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn set(items: &[Value], path: &Path<'_>, found: &mut Found) {
     for i in second_places(items.iter().map(identity)) {
         if let Some(item) = items.get(i) {
-            errors.push(FieldError::duplicate(&path.index(i), item));
+            found.add_with(|| FieldError::duplicate(&path.index(i), item));
         }
     }
 }
 
-fn map(items: &[Value], keys: &[CompactString], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn map(items: &[Value], keys: &[CompactString], path: &Path<'_>, found: &mut Found) {
     // Of what is no object only the first is told, and nothing else about the list.
     let stranger = items.iter().enumerate().find(|(_, item)| !matches!(item, Value::Object(_) | Value::Null));
     if let Some((i, item)) = stranger {
-        errors.push(FieldError::invalid(&path.index(i), item, "must be an object for an array of list-type map"));
+        let why = "must be an object for an array of list-type map";
+        found.add_with(|| FieldError::invalid(&path.index(i), item, why));
         return;
     }
     // Null is an item without keys.
@@ -65,7 +67,7 @@ fn map(items: &[Value], keys: &[CompactString], path: &Path<'_>, errors: &mut Ve
     };
     for i in second_places(items.iter().map(told_apart_by)) {
         if let Some(key) = items.get(i).map(key_of) {
-            errors.push(FieldError::duplicate(&path.index(i), &key));
+            found.add_with(|| FieldError::duplicate(&path.index(i), &key));
         }
     }
 }
