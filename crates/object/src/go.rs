@@ -252,6 +252,19 @@ pub fn json_kind(value: &Value) -> &'static str {
     }
 }
 
+/// A pointer in Go's syntax is where its target happens to be, which tells nobody anything: this address stands for all.
+pub const ADDRESS: &str = "0xc000000000";
+
+/// Bytes in Go's syntax: `[]byte{0x1, 0xff}`.
+pub fn bytes(bytes: &[u8]) -> String {
+    let mut out = String::from("[]byte{");
+    for (i, b) in bytes.iter().enumerate() {
+        let _ = write!(out, "{}{b:#x}", if i > 0 { ", " } else { "" });
+    }
+    out.push('}');
+    out
+}
+
 /// A list of strings in Go's syntax: `[]string{"a", "b"}`.
 pub fn string_list<S: AsRef<str>>(items: &[S]) -> String {
     let quoted: Vec<String> = items.iter().map(|s| quote(s.as_ref())).collect();
@@ -261,6 +274,12 @@ pub fn string_list<S: AsRef<str>>(items: &[S]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_print_as_in_go() {
+        assert_eq!(bytes(&[1, 255]), "[]byte{0x1, 0xff}");
+        assert_eq!(bytes(&[]), "[]byte{}");
+    }
 
     #[test]
     fn floats_print_as_in_go() {

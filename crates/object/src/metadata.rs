@@ -223,10 +223,10 @@ fn validate_owner_references(owners: &[Value], path: &Path<'_>) -> Vec<FieldErro
     out
 }
 
-/// An owner reference in Go's syntax. A set pointer prints as an address there; this one stands for all of them.
+/// An owner reference in Go's syntax.
 fn owner_syntax(owner: &Value) -> String {
     let text = |key: &str| go::quote(owner.get(key).and_then(Value::as_str).unwrap_or_default());
-    let pointer = |key: &str| if owner.get(key).and_then(Value::as_bool).is_some() { "0xc000000000" } else { "nil" };
+    let pointer = |key: &str| if owner.get(key).and_then(Value::as_bool).is_some() { go::ADDRESS } else { "nil" };
     format!(
         "v1.OwnerReference{{APIVersion:{}, Kind:{}, Name:{}, UID:{}, Controller:(*bool)({}), BlockOwnerDeletion:(*bool)({})}}",
         text("apiVersion"),

@@ -101,9 +101,9 @@ pub(crate) fn attachment_spec(spec: &Value) -> Shown {
     Shown::raw(format!("storage.VolumeAttachmentSpec{{Attacher:{attacher}, Source:{source}, NodeName:{node}}}"))
 }
 
-/// Something that is reached by a pointer. Go shows where it happens to be, which tells nobody anything.
+/// Something that is reached by a pointer.
 fn address(ty: &str, parent: &Value, key: &str) -> String {
-    format!("(*{ty})({})", if parent.has(key) { "0xc000000000" } else { "nil" })
+    format!("(*{ty})({})", if parent.has(key) { go::ADDRESS } else { "nil" })
 }
 
 /// Labels as a field of their own: `map[string]string{"a":"b"}`.

@@ -37,7 +37,7 @@ fn field(shape: Shape, parent: &Value, key: &str, out: &mut String) {
             let _ = write!(out, "{}", parent.flag(key));
         }
         Shape::Pointer(name) => {
-            let address = if parent.has(key) { "0xc000000000" } else { "nil" };
+            let address = if parent.has(key) { go::ADDRESS } else { "nil" };
             let _ = write!(out, "(*{name})({address})");
         }
         Shape::Names(_) => match parent.strings(key) {

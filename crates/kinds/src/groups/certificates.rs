@@ -224,12 +224,7 @@ fn is_request(text: &str) -> bool {
 
 /// An error about the bytes of a request.
 pub(crate) fn unfit_request(bytes: &[u8], path: &Path<'_>, why: impl Into<String>) -> FieldError {
-    let shown = if bytes.is_empty() {
-        "[]byte(nil)".to_owned()
-    } else {
-        let bytes: Vec<String> = bytes.iter().map(|b| format!("{b:#x}")).collect();
-        format!("[]byte{{{}}}", bytes.join(", "))
-    };
+    let shown = if bytes.is_empty() { "[]byte(nil)".to_owned() } else { go::bytes(bytes) };
     FieldError::invalid(path, Shown::raw(shown), why)
 }
 

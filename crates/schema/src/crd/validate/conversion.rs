@@ -1,11 +1,10 @@
 //! How objects are converted between versions.
 
 use super::{flag, list, names, text};
-use object::Value;
 use object::field::{FieldError, Path, Shown};
 use object::names::dns1035_label;
 use object::webhook::{check_service, check_url};
-use std::fmt::Write;
+use object::{Value, go};
 
 pub(super) fn validate(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let Some(conversion) = spec.get("conversion").filter(|c| !c.is_null()) else { return };
@@ -120,10 +119,5 @@ pub(crate) fn bundle_error(bundle: &str) -> Option<&'static str> {
 fn bytes_shown(bundle: &str) -> Shown {
     use base64::Engine;
     let bytes = base64::engine::general_purpose::STANDARD.decode(bundle).unwrap_or_default();
-    let mut out = String::from("[]byte{");
-    for (i, b) in bytes.iter().enumerate() {
-        let _ = write!(out, "{}{b:#x}", if i > 0 { ", " } else { "" });
-    }
-    out.push('}');
-    Shown::raw(out)
+    Shown::raw(go::bytes(&bytes))
 }

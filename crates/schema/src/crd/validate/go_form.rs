@@ -1,12 +1,10 @@
 //! Parts of a definition in Go's syntax, as some errors print them: upstream's internal structs, field by field.
 
 use super::{Hoisted, list, members};
+use object::Value;
 use object::field::Shown;
-use object::{Value, go};
+use object::go::{self, ADDRESS};
 use std::fmt::Write;
-
-/// What stands for the address of a set pointer. No client can rely on one.
-const ADDRESS: &str = "0xc000000000";
 
 /// Where printing ends, in bytes. Nested schemas are printed at each level that is wrong, which could add up.
 const MAX_TEXT: usize = 64 * 1024;
