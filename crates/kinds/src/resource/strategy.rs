@@ -58,7 +58,8 @@ pub struct MetadataChecks {
     /// Whether a create checks them. Where it does not, a name only has to fit into a path, which is said when
     /// everything else is right.
     pub create: bool,
-    /// How often an update checks them as those of a new object.
+    /// How often an update checks them as those of a new object: some of upstream's checks of an update begin with the
+    /// one of a create, and what is wrong is told each time.
     pub anew: usize,
     /// Whether an update checks what changed.
     pub update: bool,
