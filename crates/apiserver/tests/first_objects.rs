@@ -44,6 +44,22 @@ async fn a_cluster_has_what_programs_look_for() {
     assert!(map.str_at(&["data", "client-ca-file"]).unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
 }
 
+#[tokio::test]
+async fn what_every_cluster_has_stays() {
+    let f = Fixture::new(options()).await;
+    for (path, why) in [
+        ("/api/v1/namespaces/default", r#"namespaces "default" is forbidden: this namespace may not be deleted"#),
+        (
+            "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical",
+            r#"priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: this is a system priority class and cannot be deleted"#,
+        ),
+    ] {
+        let (code, status) = f.send("DELETE", path, "").await;
+        assert_eq!((code, status.str_at(&["message"])), (403, Some(why)), "{path}");
+        assert_eq!(f.send("GET", path, "").await.0, 200, "{path}");
+    }
+}
+
 /// Every built-in group that is served has its APIServices.
 #[tokio::test]
 async fn each_group_and_version_is_an_apiservice() {

@@ -53,6 +53,7 @@ pub use catalogue::{TOKEN_REQUEST, find, find_kind, group_versions, groups, in_g
 pub use decode::{Decoded, Issue, conform, decode, decode_text, drop_empty, finish};
 pub use definitions::{Definition, definitions};
 pub use groups::flowcontrol::bootstrap::{flow_schemas, priority_levels};
+pub use groups::scheduling::system_priority;
 pub use patch_schema::PatchSchema;
 pub use resource::{
     ALL_VERBS, CHANGE_VERBS, Column, CompiledChecks, Context, Conversion, Ended, Generation, MetadataChecks, Parts,

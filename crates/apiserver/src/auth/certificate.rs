@@ -1,6 +1,8 @@
 //! Whom a certificate names.
 
 use super::UserInfo;
+use ring::digest::{SHA256, digest};
+use std::fmt::Write;
 use x509_parser::asn1_rs::Tag;
 use x509_parser::oid_registry::{OID_X509_COMMON_NAME, OID_X509_ORGANIZATION_NAME};
 use x509_parser::prelude::{AttributeTypeAndValue, FromDer, X509Certificate, X509Name};
@@ -15,15 +17,27 @@ pub struct Certified {
 }
 
 /// The user that a client's certificate, in DER form, names: the common name is the user, the organisations are the
-/// groups; a certificate without a common name is nobody. That it is good is for the TLS layer to have seen.
+/// groups, and the certificate's fingerprint tells which of the user's credentials it was; a certificate without a
+/// common name is nobody. That it is good is for the TLS layer to have seen.
 pub fn user_of_certificate(der: &[u8]) -> Option<Certified> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let Subject { common_name, organizations } = Subject::of(certificate.subject())?;
     if common_name.is_empty() {
         return None;
     }
-    let user = UserInfo { name: common_name, groups: organizations, ..UserInfo::default() }.authenticated();
+    let extra = [("authentication.kubernetes.io/credential-id".to_owned(), vec![credential(der)])].into();
+    let user = UserInfo { name: common_name, groups: organizations, extra, ..UserInfo::default() }.authenticated();
     Some(Certified { user, end: certificate.validity().not_after.timestamp() })
+}
+
+/// What tells a certificate from others of the same user.
+fn credential(der: &[u8]) -> String {
+    let mut out = "X509SHA256=".to_owned();
+    for byte in digest(&SHA256, der).as_ref() {
+        // Writing to a string does not fail.
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
 }
 
 /// Whom a subject names. What approves and signs requests has to read it as what authenticates does, or else somebody
@@ -78,6 +92,12 @@ mod tests {
             wrap(0x31, &wrap(0x30, &pair))
         });
         wrap(0x30, &sets.collect::<Vec<_>>().concat())
+    }
+
+    #[test]
+    fn a_certificate_is_told_by_its_fingerprint() {
+        let expected = "X509SHA256=ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(credential(b"abc"), expected);
     }
 
     #[test]

@@ -72,15 +72,17 @@ fn warn(request: &mut Request<'_>, options: &DeleteOptions) {
     }
 }
 
-/// 403 for the namespaces that every cluster has.
+/// 403 for the namespaces and the priority classes that every cluster has.
 fn protect(request: &Request<'_>) -> Outcome<()> {
-    let resource = &request.resource;
-    if !resource.group.is_empty() || resource.plural != "namespaces" || !PROTECTED.contains(&request.info.name.as_str())
-    {
-        return Ok(());
-    }
-    let why = "this namespace may not be deleted";
-    Err(Status::forbidden(resource.qualified(), &request.info.name, why).into())
+    let (resource, name) = (&request.resource, request.info.name.as_str());
+    let why = match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "namespaces") if PROTECTED.contains(&name) => "this namespace may not be deleted",
+        ("scheduling.k8s.io", "priorityclasses") if kinds::system_priority(name).is_some() => {
+            "this is a system priority class and cannot be deleted"
+        }
+        _ => return Ok(()),
+    };
+    Err(Status::forbidden(resource.qualified(), name, why).into())
 }
 
 /// Deletes the objects of a collection, as far as they match; answers with them.

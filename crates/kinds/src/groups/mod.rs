@@ -20,7 +20,7 @@ mod networking;
 mod node;
 mod policy;
 mod rbac;
-mod scheduling;
+pub(crate) mod scheduling;
 mod storage;
 
 /// The groups in the order in which discovery lists them.

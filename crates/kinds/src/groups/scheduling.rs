@@ -10,6 +10,15 @@ use object::field::{FieldError, Path};
 /// The highest priority that is not the system's own.
 const HIGHEST: i64 = 1_000_000_000;
 
+/// The value of a priority class that every cluster has, by its name; nothing for any other.
+pub fn system_priority(name: &str) -> Option<i64> {
+    match name {
+        "system-cluster-critical" => Some(2_000_000_000),
+        "system-node-critical" => Some(2_000_001_000),
+        _ => None,
+    }
+}
+
 pub(crate) const RESOURCES: &[Resource] = &[Resource {
     short_names: &["pc"],
     namespaced: false,
@@ -42,13 +51,8 @@ pub(crate) const RESOURCES: &[Resource] = &[Resource {
 fn validate(object: &Value) -> Errors {
     let mut out = Errors::new();
     let name = object.name();
-    let system = match name {
-        "system-cluster-critical" => Some(2_000_000_000),
-        "system-node-critical" => Some(2_000_001_000),
-        _ => None,
-    };
     if name.starts_with("system-") {
-        let why = match system {
+        let why = match system_priority(name) {
             None => Some(format!("{name} is not a known system priority class")),
             Some(value) if value != object.int("value") => {
                 Some(format!("value of {name} PriorityClass must be {value}"))

@@ -25,18 +25,15 @@ pub(super) async fn prioritise(asked: Asked<'_>, pod: &mut Value) -> Outcome<()>
     let class = match name.as_str() {
         "" => default_class(asked).await?,
         name => {
-            let built_in = matches!(name, "system-cluster-critical" | "system-node-critical");
-            match asked.get(&format!("{CLASSES}{name}")).await? {
-                Some(class) => Some(class),
-                None if built_in => {
-                    let value = if name == "system-node-critical" { 2_000_001_000 } else { 2_000_000_000 };
-                    Some(Value::Object(map! { "metadata" => map! { "name" => name }, "value" => value }))
-                }
-                None => {
-                    let why = format!("no PriorityClass with name {name} was found");
-                    return Err(asked.forbid(pod, &why));
-                }
+            let class = match asked.get(&format!("{CLASSES}{name}")).await? {
+                None => kinds::system_priority(name)
+                    .map(|value| map! { "metadata" => map! { "name" => name }, "value" => value }.into()),
+                class => class,
+            };
+            if class.is_none() {
+                return Err(asked.forbid(pod, &format!("no PriorityClass with name {name} was found")));
             }
+            class
         }
     };
     additions::priority(pod, class.as_ref()).map_err(|why| asked.forbid(pod, &why))
