@@ -13,8 +13,9 @@ use crate::registry::{self, Stored};
 use crate::request::options::{WriteOptions, parse_unsigned};
 use crate::strategy::{Checked, Part, Writer};
 use object::field::{FieldError, Path, Shown as ShownValue};
-use object::{Map, Status, Value, go, names};
+use object::{Map, Status, Value, go, json, names};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use store::{Claim, Entry, Expect, Revision, WriteError};
 
 /// How often a write is tried again after somebody else was faster.
@@ -85,27 +86,28 @@ pub(crate) fn drop_repeated_owners(request: &mut Request<'_>, object: &mut Value
     let Some(Value::Array(owners)) = object.get_mut("metadata").and_then(|m| m.get_mut("ownerReferences")) else {
         return;
     };
-    let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
-    let mut repeated: Vec<String> = Vec::new();
-    for owner in owners.drain(..) {
-        if kept.contains(&owner) {
-            let uid = owner.str_at(&["uid"]).unwrap_or_default().to_owned();
-            if !repeated.contains(&uid) {
-                repeated.push(uid);
-            }
-        } else {
-            kept.push(owner);
-        }
-    }
-    let empty = kept.is_empty();
-    *owners = kept;
-    if empty {
+    let repeated = take_repeated(owners);
+    if owners.is_empty() {
         object.metadata_mut().remove("ownerReferences");
     }
     if !repeated.is_empty() {
         let uids = repeated.join(", ");
         request.warnings.add(format!(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"));
     }
+}
+
+/// Takes what repeats an earlier item of a list of owners; gives the uids of that, each once.
+fn take_repeated(owners: &mut Vec<Value>) -> Vec<String> {
+    let (mut seen, mut told, mut repeated) = (HashSet::new(), HashSet::new(), Vec::new());
+    owners.retain(|owner| {
+        let is_new = seen.insert(json::to_string(owner));
+        let uid = owner.str_at(&["uid"]).unwrap_or_default();
+        if !is_new && told.insert(uid.to_owned()) {
+            repeated.push(uid.to_owned());
+        }
+        is_new
+    });
+    repeated
 }
 
 /// The object as clients of the request's version see it.
@@ -589,4 +591,23 @@ fn keep_system_fields(object: &mut Value, live: &Value) {
 /// Namespaces' life: nothing new in one that is not there or going away.
 pub(crate) async fn check_place(request: &Request<'_>, name: &str) -> Outcome<()> {
     admission::check_namespace(request.server, &request.resource, &request.info.namespace, name).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_owners_go_however_many_there_are() {
+        let owner = |uid: usize, name: &str| {
+            let mut owner = Value::Object(Map::new());
+            owner.set_at(&["uid"], Value::from(uid.to_string()));
+            owner.set_at(&["name"], Value::from(name));
+            owner
+        };
+        let mut owners: Vec<Value> = (0..50_000).map(|i| owner(i, "a")).collect();
+        owners.extend([owner(7, "a"), owner(1, "a"), owner(1, "b"), owner(7, "a")]);
+        assert_eq!(take_repeated(&mut owners), ["7", "1"]);
+        assert_eq!(owners.len(), 50_001);
+    }
 }

@@ -4,7 +4,7 @@ use crate::check::{self, Errors};
 use crate::read::Read;
 use object::field::{FieldError, Path};
 use object::{Value, names};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// `spec.affinity`.
 pub(super) fn affinity(affinity: &Value, path: &Path<'_>, out: &mut Errors) {
@@ -76,16 +76,17 @@ fn match_label_keys(term: &Value, path: &Path<'_>, out: &mut Errors) {
         }
     }
     // The selector holds an expression for each of these keys by now: a second mention is the client's own.
-    let mut mentioned: Vec<&str> = selector.members("matchLabels").keys().collect();
+    let mut mentioned: HashSet<&str> = selector.members("matchLabels").keys().collect();
+    let places: HashMap<&str, usize> = same.iter().enumerate().map(|(i, key)| (*key, i)).collect();
     for key in selector.list("matchExpressions").iter().map(|e| e.text("key")) {
-        let position = same.iter().rposition(|k| *k == key);
-        if let Some(i) = position.filter(|_| mentioned.contains(&key)) {
-            out.push(FieldError::invalid(&path.index(i), key, "exists in both matchLabelKeys and labelSelector"));
+        let is_new = mentioned.insert(key);
+        if let Some(i) = places.get(key).filter(|_| !is_new) {
+            out.push(FieldError::invalid(&path.index(*i), key, "exists in both matchLabelKeys and labelSelector"));
         }
-        mentioned.push(key);
     }
     let at = path.child("matchLabelKeys");
-    for (i, key) in same.iter().enumerate().filter(|(_, k)| other.contains(k)) {
+    let other: HashSet<&str> = other.into_iter().collect();
+    for (i, key) in same.iter().enumerate().filter(|(_, k)| other.contains(*k)) {
         let why = "exists in both matchLabelKeys and mismatchLabelKeys";
         out.push(FieldError::invalid(&at.index(i), *key, why));
     }
@@ -237,13 +238,13 @@ pub(super) fn spread(list: &[Value], path: &Path<'_>, out: &mut Errors) {
 fn spread_keys(constraint: &Value, path: &Path<'_>, out: &mut Errors) {
     let keys = constraint.strings("matchLabelKeys");
     let selector = constraint.sub("labelSelector");
+    let expressions: HashSet<&str> = selector.list("matchExpressions").iter().map(|e| e.text("key")).collect();
     if !keys.is_empty() && !constraint.has("labelSelector") {
         out.push(FieldError::forbidden(path, "must not be specified when labelSelector is not set"));
     }
     for (i, key) in keys.into_iter().enumerate() {
         check::label_name(key, &path.index(i), out);
-        let expressions = selector.list("matchExpressions");
-        if selector.members("matchLabels").contains_key(key) || expressions.iter().any(|e| e.text("key") == key) {
+        if selector.members("matchLabels").contains_key(key) || expressions.contains(key) {
             let why = "exists in both matchLabelKeys and labelSelector";
             out.push(FieldError::invalid(&path.index(i), key, why));
         }
@@ -275,5 +276,26 @@ mod tests {
                 format!(r#"[{i}].{{topologyKey, whenUnsatisfiable}}: Duplicate value: "{{k0, DoNotSchedule}}""#)
             })
         );
+    }
+
+    #[test]
+    fn keys_that_a_selector_names_too_are_told_however_many_there_are() {
+        let quoted = |prefix: &str, around: fn(&str) -> String| {
+            (0..30_000).map(|i| around(&format!("\"{prefix}{i}\""))).collect::<Vec<_>>().join(",")
+        };
+        let expressions = quoted("k", |key| format!(r#"{{"key":{key},"operator":"Exists"}}"#));
+        let (same, other) = (quoted("s", str::to_owned), quoted("o", str::to_owned));
+        let text = format!(
+            r#"{{"labelSelector":{{"matchLabels":{{"s1":""}},"matchExpressions":[{expressions},{{"key":"s1"}},{{"key":"k5"}}]}},
+                "matchLabelKeys":[{same},"o2"],"mismatchLabelKeys":[{other}]}}"#
+        );
+        let term = object::json::parse(text.as_bytes()).unwrap();
+        let told = |check: fn(&Value, &Path<'_>, &mut Errors)| {
+            let mut errors = Vec::new();
+            check(&term, &Path::ROOT, &mut errors);
+            errors.iter().map(|e| e.field.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(told(match_label_keys), ["[1]", "matchLabelKeys[30000]"]);
+        assert_eq!(told(spread_keys), ["[1]"]);
     }
 }
