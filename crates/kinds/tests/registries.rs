@@ -180,6 +180,21 @@ fn warnings_are_upstreams() {
         ("cronjobs", cron(1, "TZ=UTC * * * * *", "{}"), Some(cron(1, "TZ=UTC * * * * *", "{}")), vec![zone.into()]),
         ("statefulsets", claim.into(), None, vec![format!("spec.volumeClaimTemplates[0].{fraction}")]),
         (
+            "ingresses",
+            r#"{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{}}"#.into(),
+            None,
+            vec![
+                "annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead"
+                    .into(),
+            ],
+        ),
+        (
+            "ingresses",
+            r#"{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{}}"#.into(),
+            Some("{}".into()),
+            vec![],
+        ),
+        (
             "statefulsets",
             claim.into(),
             Some(claim.into()),
@@ -238,4 +253,16 @@ fn fields_of_the_status_of_replica_sets_and_of_addresses_cannot_be_selected() {
         let found: Vec<&str> = resource(plural).selectable.iter().map(|f| f.name).collect();
         assert_eq!(found, names, "{plural}");
     }
+}
+
+#[test]
+fn many_scopes_of_a_quota_are_judged_once_each() {
+    let scopes = vec![r#""BestEffort","Nope""#; 10_000].join(",");
+    let hard: Vec<String> = (0..10_000).map(|i| format!(r#""hugepages-{i}":"1""#)).collect();
+    let quota =
+        format!(r#"{{"metadata":{{"name":"a"}},"spec":{{"scopes":[{scopes}],"hard":{{{}}}}}}}"#, hard.join(","));
+    let errors = (resource("resourcequotas").strategy.validate)(&parse(&quota));
+    let told = |why: &str| errors.iter().filter(|e| e.to_string().ends_with(why)).count();
+    let (unsupported, misapplied) = (told("unsupported scope"), told("unsupported scope applied to resource"));
+    assert!(unsupported + misapplied <= 100 && misapplied > 0, "{unsupported} {misapplied}");
 }

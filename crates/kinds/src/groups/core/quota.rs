@@ -113,21 +113,43 @@ fn counts(scope: &str, resource: &str) -> bool {
     }
 }
 
+/// How many errors about scopes are told at most; each shows them all.
+const MAX_ERRORS: usize = 100;
+
+/// How many resources of a quota each of the standard scopes cannot be applied to.
+struct Misapplied([usize; 6]);
+
+impl Misapplied {
+    fn new(spec: &Value) -> Self {
+        let mut out = [0; 6];
+        for name in spec.members("hard").keys().filter(|name| resources::is_standard_for_quota(name)) {
+            for (count, scope) in out.iter_mut().zip(SCOPES) {
+                *count += usize::from(!counts(scope, name));
+            }
+        }
+        Misapplied(out)
+    }
+
+    /// Adds an error for each such resource, as long as there are not too many.
+    fn tell(&self, scope: &str, path: &Path<'_>, shown: impl Fn() -> Shown, out: &mut Errors) {
+        let count = SCOPES.iter().zip(self.0).find(|(known, _)| **known == scope).map_or(0, |(_, count)| count);
+        for _ in 0..count.min(MAX_ERRORS.saturating_sub(out.len())) {
+            out.push(FieldError::invalid(path, shown(), "unsupported scope applied to resource"));
+        }
+    }
+}
+
 fn scopes(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     let list = spec.strings("scopes");
     let shown = || check::go_list("core.ResourceQuotaScope", &list);
+    let misapplied = Misapplied::new(spec);
     for scope in &list {
-        if !SCOPES[..6].contains(scope) {
+        if !SCOPES[..6].contains(scope) && out.len() < MAX_ERRORS {
             out.push(FieldError::invalid(path, shown(), "unsupported scope"));
         }
-        for (name, _) in spec.members("hard").iter() {
-            if resources::is_standard_for_quota(name) && !counts(scope, name) {
-                out.push(FieldError::invalid(path, shown(), "unsupported scope applied to resource"));
-            }
-        }
+        misapplied.tell(scope, path, shown, out);
     }
-    let all = check::go_list("core.ResourceQuotaScope", &list);
-    conflicts(&list, &all, path, out);
+    conflicts(&list, &shown(), path, out);
 }
 
 /// Upstream names the list, not the entry, where something is wrong.
@@ -135,17 +157,13 @@ fn scope_selector(spec: &Value, path: &Path<'_>, out: &mut Errors) {
     let at = path.child("matchExpressions");
     let list = spec.sub("scopeSelector").list("matchExpressions");
     let mut scopes: Vec<&str> = Vec::new();
+    let misapplied = Misapplied::new(spec);
     for expression in list {
         let (scope, values) = (expression.text("scopeName"), expression.strings("values"));
         if !SCOPES[..6].contains(&scope) {
             out.push(FieldError::invalid(&at.child("scopeName"), scope, "unsupported scope"));
         }
-        for name in spec.members("hard").keys() {
-            if resources::is_standard_for_quota(name) && !counts(scope, name) {
-                let why = "unsupported scope applied to resource";
-                out.push(FieldError::invalid(&at, shown_selector(list), why));
-            }
-        }
+        misapplied.tell(scope, &at, || shown_selector(list), out);
         let operator = expression.text("operator");
         if SCOPES[..6].contains(&scope) && scope != "PriorityClass" && operator != "Exists" {
             let why = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, \

@@ -7,7 +7,7 @@ use crate::resource::{Column, Parts, Resource, Strategy, Subresource, Version};
 use crate::table;
 use jiff::Timestamp;
 use object::field::{FieldError, Path, Shown};
-use object::{Value, names};
+use object::{Value, go, names};
 
 const CLASS: &str = "kubernetes.io/ingress.class";
 const STATUS_LEAVES: Parts = &[&["spec"]];
@@ -33,6 +33,7 @@ pub(super) const INGRESSES: Resource = Resource {
         },
         validate_update: |new, old| validate(new, old),
         validate_status,
+        warnings,
         ..Strategy::WITH_STATUS
     },
     ..Resource::new(
@@ -42,6 +43,15 @@ pub(super) const INGRESSES: Resource = Resource {
         &[Version::stored("v1", "io.k8s.api.networking.v1.Ingress")],
     )
 };
+
+/// A new Ingress that names its class as it was done before there was a field.
+fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let by_annotation = object.at(&["metadata", "annotations", CLASS]).is_some();
+    if old.is_some() || !by_annotation || object.sub("spec").has("ingressClassName") {
+        return Vec::new();
+    }
+    vec![format!("annotation {} is deprecated, please use 'spec.ingressClassName' instead", go::quote(CLASS))]
+}
 
 fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let spec = object.sub("spec");
