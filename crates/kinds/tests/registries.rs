@@ -266,3 +266,17 @@ fn many_scopes_of_a_quota_are_judged_once_each() {
     let (unsupported, misapplied) = (told("unsupported scope"), told("unsupported scope applied to resource"));
     assert!(unsupported + misapplied <= 100 && misapplied > 0, "{unsupported} {misapplied}");
 }
+
+#[test]
+fn a_budget_with_both_bounds_is_shown_as_go_prints_it() {
+    let budget = r#"{"metadata":{"name":"a"},"spec":{"minAvailable":1,"maxUnavailable":"5%","selector":{}}}"#;
+    let errors = (resource("poddisruptionbudgets").strategy.validate)(&parse(budget));
+    let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        ["spec: Invalid value: policy.PodDisruptionBudgetSpec{MinAvailable:(*intstr.IntOrString)(0xc000000000), \
+             Selector:(*v1.LabelSelector)(0xc000000000), MaxUnavailable:(*intstr.IntOrString)(0xc000000000), \
+             UnhealthyPodEvictionPolicy:(*policy.UnhealthyPodEvictionPolicyType)(nil)}: \
+             minAvailable and maxUnavailable cannot be both set"]
+    );
+}

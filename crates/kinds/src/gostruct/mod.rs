@@ -101,6 +101,17 @@ pub(crate) fn attachment_spec(spec: &Value) -> Shown {
     Shown::raw(format!("storage.VolumeAttachmentSpec{{Attacher:{attacher}, Source:{source}, NodeName:{node}}}"))
 }
 
+/// The specification of a disruption budget.
+pub(crate) fn budget_spec(spec: &Value) -> Shown {
+    let least = address("intstr.IntOrString", spec, "minAvailable");
+    let selector = address("v1.LabelSelector", spec, "selector");
+    let most = address("intstr.IntOrString", spec, "maxUnavailable");
+    let policy = address("policy.UnhealthyPodEvictionPolicyType", spec, "unhealthyPodEvictionPolicy");
+    Shown::raw(format!(
+        "policy.PodDisruptionBudgetSpec{{MinAvailable:{least}, Selector:{selector}, MaxUnavailable:{most}, UnhealthyPodEvictionPolicy:{policy}}}"
+    ))
+}
+
 /// Something that is reached by a pointer.
 fn address(ty: &str, parent: &Value, key: &str) -> String {
     format!("(*{ty})({})", if parent.has(key) { go::ADDRESS } else { "nil" })

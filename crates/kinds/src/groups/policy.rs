@@ -7,7 +7,7 @@ use crate::read::Read;
 use crate::resource::{Column, MetadataChecks, Parts, Resource, Strategy, Subresource, Version};
 use crate::table;
 use object::Value;
-use object::field::{FieldError, Path, Shown};
+use object::field::{FieldError, Path};
 
 const STATUS_LEAVES: Parts = &[&["spec"]];
 
@@ -57,11 +57,8 @@ fn validate(object: &Value) -> Errors {
     let path = Path::ROOT.child("spec");
     let spec = object.sub("spec");
     if spec.has("minAvailable") && spec.has("maxUnavailable") {
-        let shown = format!(
-            "policy.PodDisruptionBudgetSpec{{MinAvailable:{}}}",
-            gostruct::int_or_string(spec.sub("minAvailable"))
-        );
-        out.push(FieldError::invalid(&path, Shown::raw(shown), "minAvailable and maxUnavailable cannot be both set"));
+        let why = "minAvailable and maxUnavailable cannot be both set";
+        out.push(FieldError::invalid(&path, gostruct::budget_spec(spec), why));
     }
     for key in ["minAvailable", "maxUnavailable"].into_iter().filter(|k| spec.has(k)) {
         check::positive_int_or_percent(spec.sub(key), &path.child(key), &mut out);

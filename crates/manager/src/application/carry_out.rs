@@ -150,9 +150,12 @@ impl Controller {
         if run.phase == RunPhase::Succeeded && !was_over {
             self.tell(application, EventType::Normal, "Deployed", "Deployed successfully");
             self.collect_revisions(application, revision, dispatcher).await?;
-            if let Err(why) = dispatcher.prune_component_revisions().await {
-                self.tell(application, EventType::Warning, "FailedGC", &why);
-            }
+        }
+        // At each look: their tracker may have become known after the run.
+        if run.phase == RunPhase::Succeeded
+            && let Err(why) = dispatcher.prune_component_revisions().await
+        {
+            self.tell(application, EventType::Warning, "FailedGC", &why);
         }
         let again = again.unwrap_or_else(|| self.interval(application));
         Ok(Some(restart.wait(now).filter(|wait| !wait.is_zero()).map_or(again, |wait| again.min(wait))))

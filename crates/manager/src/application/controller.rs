@@ -155,12 +155,17 @@ impl Controller {
                 own.add(change.key());
             }
         });
-        let of_trackers = queue.clone();
+        let (of_trackers, own) = (queue.clone(), Arc::downgrade(&self));
         self.trackers.subscribe(move |change| {
             let was = change.old.as_deref().is_some_and(is_deleted);
             let goes = change.new.as_deref().is_none_or(is_deleted);
             let tracker = change.new.as_deref().or(change.old.as_deref());
-            if let Some(owner) = tracker.filter(|_| goes && !was).and_then(tracker_owner) {
+            let Some((tracker, owner)) = tracker.and_then(|tracker| Some((tracker, tracker_owner(tracker)?))) else {
+                return;
+            };
+            // One that came from elsewhere has something to do as well; of those made here there is nothing to tell.
+            let is_made = || own.upgrade().is_some_and(|own| own.has_made(&owner, tracker.name()));
+            if (goes && !was) || (change.old.is_none() && !is_made()) {
                 of_trackers.add(owner);
             }
         });
@@ -242,6 +247,11 @@ impl Controller {
     pub(super) fn remember(&self, key: &str, trackers: &Trackers) {
         let names = trackers.iter().filter(|tracker| tracker.is_stored()).map(|tracker| tracker.name().to_owned());
         self.memory.lock().made.insert(key.to_owned(), names.collect());
+    }
+
+    /// Whether a tracker of an application was noted by [`Controller::remember`].
+    fn has_made(&self, key: &str, name: &str) -> bool {
+        self.memory.lock().made.get(key).is_some_and(|names| names.contains(name))
     }
 
     pub(super) fn tracker_names(&self, key: &str) -> BTreeSet<String> {

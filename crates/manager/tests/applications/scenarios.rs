@@ -385,6 +385,20 @@ fn collection() -> Vec<Row> {
                 Has("map/a", k("1")),
             ],
         ),
+        (
+            "12 GC: revisions of components whose tracker is found late go, too",
+            vec![
+                Up(spec(&[map("a", "1")])),
+                Ready,
+                Create("map/rev-b", "{metadata: {labels: {app.oam.dev/name: app, app.oam.dev/namespace: NAMESPACE}}}".into()),
+                Create(
+                    "tracker/app-comp-rev-late",
+                    "{metadata: {finalizers: [resourcetracker.core.oam.dev/finalizer], labels: {app.oam.dev/name: app, app.oam.dev/namespace: NAMESPACE}}, spec: {type: component-revision, applicationGeneration: 0, managedResources: [{apiVersion: v1, kind: ConfigMap, name: rev-b, namespace: NAMESPACE, component: b}]}}".into(),
+                ),
+                Gone("map/rev-b"),
+                Has("map/a", k("1")),
+            ],
+        ),
     ]
 }
 
