@@ -296,6 +296,8 @@ impl Decoder {
                 let items: Result<Vec<Value>, String> = items.into_iter().map(|item| inner(item.open())).collect();
                 Ok(Value::Array(items?))
             }
+            Opened::Scalar(value @ (Value::Bool(_) | Value::Null), _) => Ok(value),
+            _ if name == "JSONSchemaPropsOrBool" => Err("boolean or JSON schema expected".to_owned()),
             other => Ok(other.into_value()),
         }
     }

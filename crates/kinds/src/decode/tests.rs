@@ -206,6 +206,10 @@ fn schemas_of_schemas_are_read_with_errors_of_the_place_outside() {
                 "json: cannot unmarshal number into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items of type string",
             ),
         ),
+        (
+            version(r#"{"schema":{"openAPIV3Schema":{"additionalProperties":"x"}},"name":1}"#),
+            Err("boolean or JSON schema expected"),
+        ),
         // What they do not know is not told.
         (version(r#"{"schema":{"openAPIV3Schema":{"items":{"nope":1}}}}"#), Ok(vec![])),
         (
