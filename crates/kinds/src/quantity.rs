@@ -25,10 +25,13 @@ impl Quantity {
     /// assert!(canonical("abc").unwrap_err().starts_with("quantities must match"));
     /// ```
     pub fn parse(text: &str) -> Result<Self, String> {
-        let Parts { negative, whole, fraction, base, exponent, format } =
-            Parts::read(text).map_err(|e| e.to_string())?;
+        Ok(Quantity::of_parts(Parts::read(text).map_err(|e| e.to_string())?))
+    }
+
+    fn of_parts(parts: Parts<'_>) -> Self {
+        let Parts { negative, whole, fraction, base, exponent, format } = parts;
         let magnitude = magnitude(whole, fraction, base, exponent);
-        Ok(Quantity { nanos: if negative { -magnitude } else { magnitude }, format })
+        Quantity { nanos: if negative { -magnitude } else { magnitude }, format }
     }
 
     /// Reads a quantity and prints it as upstream does that has not computed with it: mostly in canonical form.
@@ -36,8 +39,8 @@ impl Quantity {
     /// # Errors
     /// As those of [`Quantity::parse`].
     pub fn printed(text: &str) -> Result<String, String> {
-        let kept = Parts::read(text).map_err(|e| e.to_string())?.keeps_text();
-        if kept { Ok(text.to_owned()) } else { Ok(Quantity::parse(text)?.to_string()) }
+        let parts = Parts::read(text).map_err(|e| e.to_string())?;
+        Ok(if parts.keeps_text() { text.to_owned() } else { Quantity::of_parts(parts).to_string() })
     }
 
     /// An integer, written as a decimal number.

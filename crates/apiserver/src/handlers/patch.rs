@@ -9,6 +9,7 @@ use crate::answer::{Failure, Outcome, Response};
 use crate::request::body::{self, Language};
 use crate::request::options::{self, FieldValidation, WriteOptions};
 use crate::strategy::Part;
+use kinds::Issue;
 use object::field::{FieldError, Path};
 use object::{Map, Status, Value, go, json, yaml};
 use patch::json_patch::JsonPatch;
@@ -172,10 +173,10 @@ fn issues(ty: Type, text: &[u8]) -> Vec<String> {
         for (i, operation) in operations.iter().enumerate() {
             let members = operation.as_object().into_iter().flat_map(Map::keys);
             let unknown = members.filter(|k| !matches!(*k, "op" | "from" | "path" | "value"));
-            out.extend(unknown.map(|k| format!("{prefix}unknown field {}", go::quote(&format!("[{i}].{k}")))));
+            out.extend(unknown.map(|k| format!("{prefix}{}", Issue::Unknown(format!("[{i}].{k}")))));
         }
     }
-    out.extend(repeated.iter().map(|path| format!("{prefix}duplicate field {}", go::quote(path))));
+    out.extend(repeated.into_iter().map(|path| format!("{prefix}{}", Issue::Repeated(path))));
     out
 }
 

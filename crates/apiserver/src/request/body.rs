@@ -2,6 +2,7 @@
 
 use crate::answer::{Failure, Outcome};
 use http::{HeaderMap, header};
+use kinds::Issue;
 use object::{Status, Value, go, json, yaml};
 
 /// The language of a body.
@@ -67,7 +68,7 @@ impl Text<'_> {
             return Vec::new();
         }
         let repeated = json::parse_strict(self.json).map(|(_, repeated)| repeated).unwrap_or_default();
-        repeated.iter().map(|path| format!("duplicate field {}", go::quote(path))).collect()
+        repeated.into_iter().map(|path| Issue::Repeated(path).to_string()).collect()
     }
 }
 

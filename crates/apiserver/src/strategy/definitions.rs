@@ -24,16 +24,16 @@ impl Definitions {
 impl Strategy for Definitions {
     fn receive(&self, object: &mut Value, _track: bool) -> Result<Vec<String>, String> {
         let decoded = crd::decode(object)?;
-        *object = decoded.definition;
-        crd::default(object);
-        default_stored_versions(object);
+        *object = completed(decoded.definition);
         Ok(decoded.unknown)
     }
 
     fn receive_text(&self, object: &mut Value, text: Text<'_>, track: bool) -> Result<Vec<String>, String> {
-        let decoded = crd::decode(object);
-        if !text.repeats && decoded.is_ok_and(|decoded| decoded.unknown.is_empty()) {
-            self.receive(object, track)?;
+        if !text.repeats
+            && let Ok(decoded) = crd::decode(object)
+            && decoded.unknown.is_empty()
+        {
+            *object = completed(decoded.definition);
             return Ok(Vec::new());
         }
         // The order of the text matters where anything is wrong.
@@ -107,6 +107,13 @@ impl Strategy for Definitions {
     fn scale(&self) -> Option<ScalePaths> {
         None
     }
+}
+
+/// A decoded definition with its defaults.
+fn completed(mut definition: Value) -> Value {
+    crd::default(&mut definition);
+    default_stored_versions(&mut definition);
+    definition
 }
 
 /// A definition without stored versions stores its storage version.

@@ -18,8 +18,9 @@ pub use definitions::Definitions;
 use crate::auth::UserInfo;
 use crate::request::body::Text;
 use jiff::Timestamp;
+use kinds::Issue;
+use object::Value;
 use object::field::FieldError;
-use object::{Value, go};
 use std::borrow::Cow;
 
 /// Which part of an object a request writes.
@@ -87,7 +88,7 @@ pub struct Column {
 
 /// Upstream's words for a field that a type does not have.
 pub fn unknown_field(path: &str) -> String {
-    format!("unknown field {}", go::quote(path))
+    Issue::Unknown(path.to_owned()).to_string()
 }
 
 /// What is particular to a kind in one version.

@@ -258,9 +258,13 @@ impl Decoder {
         go_name: &'static str,
     ) -> Result<Map, String> {
         let quantities = is_quantity(inner);
+        // The path is for issues, and scalars have none.
+        let leads_on = !quantities && matches!(inner.ty, Type::Ref(_) | Type::List(_) | Type::Map(_));
         let go_name = value_of(go_name);
         let mut seen: HashSet<CompactString> = HashSet::new();
-        let mut out: Vec<(CompactString, Value)> = before.and_then(into_map).into_iter().flatten().collect();
+        let members = members.into_iter();
+        let mut out: Vec<(CompactString, Value)> = Vec::with_capacity(members.size_hint().0);
+        out.extend(before.and_then(into_map).into_iter().flatten());
         self.again += out.len();
         if self.again > MAX_AGAIN {
             return Err(format!("{} is repeated too often", self.fields.join(".")));
@@ -269,9 +273,13 @@ impl Decoder {
             if S::ORDERED && !seen.insert(key.clone()) {
                 self.report(Issue::Repeated, &key);
             }
-            self.path.push(Step::Field(key.clone()));
+            if leads_on {
+                self.path.push(Step::Field(key.clone()));
+            }
             let value = self.value(inner, source.open(), None, go_name)?.unwrap_or_else(|| zero(&inner.ty));
-            self.path.pop();
+            if leads_on {
+                self.path.pop();
+            }
             out.push((key, if quantities { rounded(value) } else { value }));
         }
         Ok(out.into())
